@@ -28,7 +28,7 @@ public final class Admission {
   private static final int BAD_REQUEST = 400;
   private static final int FORBIDDEN = 403;
 
-  /** What the parser says of the source, which is of no use without it. */
+  /** The parser's note on where in the source an error is, which is useless without the source. */
   private static final Pattern PLACE = Pattern.compile("(?s) \\(start marker at .*");
 
   private static final JsonMapper JSON =
@@ -42,7 +42,7 @@ public final class Admission {
   private final Settings settings;
   private final Reviews reviews;
 
-  /** What becomes of an object. */
+  /** The result of a review. */
   public enum Outcome {
     UNCHANGED,
     REWRITTEN,
@@ -50,9 +50,9 @@ public final class Admission {
     MALFORMED
   }
 
-  /** Is told of each answer. */
+  /** A listener that is told of each answer. */
   public interface Reviews {
-    /** What it was, and how long it took. */
+    /** Called after each answer with its outcome and duration. */
     void answered(Outcome outcome, long nanos);
   }
 
@@ -60,14 +60,14 @@ public final class Admission {
     this(settings, (outcome, nanos) -> {});
   }
 
-  /** One that tells of its answers. */
+  /** Creates one that reports its answers to {@code reviews}. */
   public Admission(Settings settings, Reviews reviews) {
     this.settings = settings;
     this.reviews = reviews;
   }
 
   /**
-   * Answers one as it came over the wire.
+   * Answers a review as it came over the wire.
    *
    * @throws MalformedReviewException if it is no review; nothing is allowed then
    */

@@ -27,7 +27,7 @@ final class ChangedPod {
   private ChangedPod(ObjectNode pod, ObjectNode old) {
     this.old = old;
     changed = pod.deepCopy();
-    // What the webhook was not shown before it has not written.
+    // An object that was hidden from the webhook has no request written by the webhook.
     request =
         old.path("metadata").path("labels").path(Names.ADMISSION).asText("").equals(Names.IGNORE)
             ? MissingNode.getInstance()
@@ -43,7 +43,7 @@ final class ChangedPod {
     return new Change(update.changed, update.warnings);
   }
 
-  /** Resources of ours by container and list; what is not there says nothing. */
+  /** Returns gpupool's resources by container and list; missing ones have no entry. */
   private static Map<String, Map<String, JsonNode>> ours(ObjectNode pod) {
     Map<String, Map<String, JsonNode>> found = new HashMap<>();
     for (ObjectNode container : Trees.containers(pod)) {

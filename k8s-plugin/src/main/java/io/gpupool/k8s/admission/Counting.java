@@ -26,7 +26,7 @@ final class Counting {
 
   private Counting() {}
 
-  /** How much a container counts. */
+  /** The count of a container, in hundredths of GPUs. */
   interface Count {
     long percent(String container, GpuRequest request) throws DeniedException;
   }
@@ -50,7 +50,7 @@ final class Counting {
     annotate(pod, reading.request());
   }
 
-  /** By the size of the pool's GPUs, where the request depends on it. */
+  /** Returns the count, by the size of the pool's GPUs if the request depends on it. */
   static long percent(String container, GpuRequest request, OptionalLong known)
       throws DeniedException {
     if (known.isEmpty() && request.countDependsOnGpu()) {
@@ -83,7 +83,7 @@ final class Counting {
     return Math.ceilDiv(bytes, MEBIBYTE) + "Mi";
   }
 
-  /** Takes out what is ours, and puts in the counted resource if something is asked for. */
+  /** Removes gpupool's resources, and adds the counted resource if something is asked for. */
   static void set(ObjectNode pod, ObjectNode container, OptionalLong percent)
       throws DeniedException {
     ObjectNode resources = Trees.map(container, "resources");
@@ -112,7 +112,7 @@ final class Counting {
     return name.equals(Names.GPU_PERCENT) && OptionalLong.of(written(value)).equals(percent);
   }
 
-  /** How much a container of an earlier object counts; 0 if it does not. */
+  /** Returns the count of a container of an earlier object; 0 if it has none. */
   static long counted(JsonNode container) {
     return written(container.path("resources").path("limits").path(Names.GPU_PERCENT));
   }
@@ -123,7 +123,7 @@ final class Counting {
     } catch (NumberFormatException e) {
       return 0;
     } catch (ArithmeticException e) {
-      // Over all numbers, or no whole one.
+      // Out of range, or not a whole number.
       return -1;
     }
   }
@@ -139,7 +139,7 @@ final class Counting {
     }
   }
 
-  /** A line for a shell as Bitfusion ran it. */
+  /** Returns a command that runs a shell line as Bitfusion did. */
   static JsonNode shell(JsonNode command) {
     return JsonNodeFactory.instance
         .arrayNode()

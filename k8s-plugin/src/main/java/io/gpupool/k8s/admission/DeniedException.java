@@ -13,12 +13,12 @@ final class DeniedException extends Exception {
     this.refusals = List.copyOf(refusals);
   }
 
-  /** It is written wrongly. */
+  /** Returns a denial of an object that is not valid. */
   static DeniedException wrong(String sentence) {
     return new DeniedException(List.of(new Refusal(Refusal.Kind.WRONG, sentence)));
   }
 
-  /** It is understood, and not to be had. */
+  /** Returns a denial of a valid object that asks for something that cannot be had. */
   static DeniedException denied(String sentence) {
     return new DeniedException(List.of(new Refusal(Refusal.Kind.DENIED, sentence)));
   }

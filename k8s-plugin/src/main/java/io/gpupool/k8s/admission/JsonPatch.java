@@ -12,7 +12,7 @@ final class JsonPatch {
 
   private JsonPatch() {}
 
-  /** Empty if they are the same. */
+  /** Returns the operations; empty if the trees are the same. */
   static ArrayNode between(JsonNode from, JsonNode to) {
     JsonPatch patch = new JsonPatch();
     patch.compare("", from, to);
@@ -57,7 +57,7 @@ final class JsonPatch {
     return operations.addObject().put("op", operation).put("path", path);
   }
 
-  /** As RFC 6901 has it. */
+  /** Escapes a name as RFC 6901 says. */
   private static String escaped(String name) {
     return name.replace("~", "~0").replace("/", "~1");
   }

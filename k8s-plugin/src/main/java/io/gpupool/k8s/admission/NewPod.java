@@ -38,7 +38,7 @@ final class NewPod {
     return new Change(changed, reading.warnings());
   }
 
-  /** Where no token can be had, or nobody waits. */
+  /** Denies pods that can have no token or cannot wait. */
   private static void checkPlace(ObjectNode pod, Settings settings) throws DeniedException {
     JsonNode spec = pod.path("spec");
     if (!Trees.annotation(pod, MIRROR).isMissingNode()) {
@@ -69,7 +69,7 @@ final class NewPod {
     }
   }
 
-  /** What a claim gives a container comes from the node, but for the token. */
+  /** Adds the token to containers with claims; the node provides everything else. */
   private static void addTokenForClaims(ObjectNode pod) throws DeniedException {
     for (ObjectNode container : Trees.containers(pod)) {
       if (!container.path("resources").path("claims").isEmpty()) {

@@ -20,7 +20,10 @@ import java.util.OptionalLong;
 final class Template {
   private Template() {}
 
-  /** Rewrites one, whose pods are checked for what does not depend on when they are created. */
+  /**
+   * Rewrites a template, and checks its pods for everything that does not depend on when they are
+   * created.
+   */
   static Change admit(ObjectNode template, Optional<ObjectNode> old, Settings settings)
       throws DeniedException {
     if (old.isPresent() && old.get().equals(template)) {
@@ -43,7 +46,7 @@ final class Template {
     return new Change(changed, reading.warnings());
   }
 
-  /** As how much the same request has counted so far; 0: there was none. */
+  /** Returns the count that the same request has had so far; 0 if there was none. */
   private static long before(Optional<ObjectNode> old, String name, GpuRequest request) {
     if (old.isEmpty()) {
       return 0;

@@ -15,7 +15,7 @@ final class Token {
   private static final String PATH = "token";
   private static final int SECONDS = 3600;
 
-  /** Kubernetes' own default, written out so that nothing is added to it. */
+  /** Kubernetes' own default, written out so that Kubernetes adds nothing to the volume. */
   private static final int MODE = 0644;
 
   private Token() {}

@@ -14,7 +14,7 @@ final class Trees {
 
   private Trees() {}
 
-  /** The map of this name, made if there is none. */
+  /** Returns the map of this name, created if missing. */
   static ObjectNode map(ObjectNode parent, String name) throws DeniedException {
     JsonNode node = parent.path(name);
     if (node.isMissingNode() || node.isNull()) {
@@ -26,7 +26,7 @@ final class Trees {
     throw DeniedException.wrong("The pod's " + name + " is no map; write 'name: value' there.");
   }
 
-  /** The list of this name, made if there is none. */
+  /** Returns the list of this name, created if missing. */
   static ArrayNode list(ObjectNode parent, String name) throws DeniedException {
     JsonNode node = parent.path(name);
     if (node.isMissingNode() || node.isNull()) {
@@ -39,7 +39,7 @@ final class Trees {
         "The pod's " + name + " is no list; begin each of its elements with '- '.");
   }
 
-  /** Those that can have GPUs. */
+  /** Returns the containers that can have GPUs. */
   static List<ObjectNode> containers(ObjectNode pod) {
     List<ObjectNode> containers = new ArrayList<>();
     for (String list : CONTAINERS) {
@@ -56,7 +56,7 @@ final class Trees {
     return named.path("name").isTextual() ? named.path("name").textValue() : "";
   }
 
-  /** The element of a list that has this name. */
+  /** Returns the element of a list that has this name. */
   static Optional<JsonNode> named(JsonNode list, String name) {
     for (JsonNode element : list) {
       if (name(element).equals(name)) {

@@ -24,7 +24,7 @@ public final class WebhookServer implements AutoCloseable {
   private final HttpPort http;
   private final Admission admission;
 
-  /** What is sent back. */
+  /** An HTTP response. */
   private record Answer(int status, String type, byte[] body) {
     static Answer text(int status, String text) {
       return new Answer(
@@ -40,9 +40,9 @@ public final class WebhookServer implements AutoCloseable {
   /**
    * Opens the port.
    *
-   * @param tls stays the caller's, who closes it afterwards; one that follows its files serves new
+   * @param tls stays the caller's, to be closed after this; one that follows its files serves new
    *     certificates without a restart
-   * @throws IOException if it is taken
+   * @throws IOException if the port is taken
    */
   public static WebhookServer start(InetSocketAddress address, TlsContext tls, Admission admission)
       throws IOException {
@@ -56,7 +56,7 @@ public final class WebhookServer implements AutoCloseable {
     return http.port();
   }
 
-  /** Breaks off what is being answered. */
+  /** Breaks off requests in progress. */
   @Override
   public void close() {
     http.close();

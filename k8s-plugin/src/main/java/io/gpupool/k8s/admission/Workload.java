@@ -26,7 +26,7 @@ enum Workload {
     this.path = path;
   }
 
-  /** Empty for those that have no pods. */
+  /** Returns the kind of a resource; empty for those without pods. */
   static Optional<Workload> of(String group, String resource) {
     for (Workload workload : values()) {
       if (workload.group.equals(group) && workload.resource.equals(resource)) {
@@ -36,7 +36,7 @@ enum Workload {
     return Optional.empty();
   }
 
-  /** The pod, or the template of pods. */
+  /** Returns the pod or pod template. */
   ObjectNode pod(ObjectNode object) throws DeniedException {
     JsonNode node = object;
     for (String step : path) {
@@ -56,7 +56,7 @@ enum Workload {
     return node.isObject() || node.isNull() || node.isMissingNode();
   }
 
-  /** The object with another pod or template. */
+  /** Returns the object with another pod or template. */
   ObjectNode with(ObjectNode object, ObjectNode pod) {
     if (path.isEmpty()) {
       return pod;

@@ -7,7 +7,9 @@ public final class Failures {
 
   private Failures() {}
 
-  /** What a failure and its causes say, each once: fabric8 has the reason in a cause. */
+  /**
+   * Returns the messages of a failure and its causes, each once: fabric8 has the reason in a cause.
+   */
   public static String reason(Throwable failure) {
     StringBuilder reason = new StringBuilder(text(failure));
     Throwable cause = failure.getCause();

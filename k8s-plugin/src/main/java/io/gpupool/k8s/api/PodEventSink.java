@@ -21,10 +21,10 @@ public final class PodEventSink {
   }
 
   /**
-   * Writes one.
+   * Writes an event.
    *
-   * @param message longer ones than Kubernetes takes are cut off
-   * @throws io.fabric8.kubernetes.client.KubernetesClientException if it cannot be written
+   * @param message cut off if it is longer than Kubernetes accepts
+   * @throws io.fabric8.kubernetes.client.KubernetesClientException if the event cannot be written
    */
   public void write(
       String namespace, String pod, String uid, boolean warning, String reason, String message) {

@@ -17,7 +17,7 @@ public final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
   private final Map<String, T> items = new ConcurrentHashMap<>();
   private final UnaryOperator<T> slim;
 
-  /** Keeps of each what {@code slim} leaves of it: name, namespace and version at least. */
+  /** Keeps what {@code slim} leaves of each object: at least name, namespace and version. */
   public SlimStore(UnaryOperator<T> slim) {
     this.slim = slim;
   }

@@ -38,7 +38,7 @@ record Authority(
     roots = List.copyOf(roots);
   }
 
-  /** From what the Secret has, of which nothing need be there. */
+  /** Reads the Secret's data, any of which may be missing. */
   static Authority read(Map<String, String> data) {
     Optional<Credential> next = credential(data, NEXT_CERTIFICATE, NEXT_KEY);
     return new Authority(
@@ -48,7 +48,7 @@ record Authority(
         certificates(data.getOrDefault(ROOTS, "")));
   }
 
-  /** What the Secret is to have. */
+  /** Returns the data that the Secret is to have. */
   Map<String, String> data() {
     Map<String, String> data = new LinkedHashMap<>();
     current.ifPresent(root -> put(data, root, CERTIFICATE, KEY));
@@ -62,12 +62,12 @@ record Authority(
     return Pem.of(roots);
   }
 
-  /** With what is missing, and without what is over; the same if nothing is to be done. */
+  /** Adds missing roots and removes expired ones; returns the same if nothing is to be done. */
   Authority renewed(Instant now, Lifetimes lifetimes) {
     Optional<Credential> signing = current.filter(root -> !root.isOver(now));
     Optional<Credential> coming = next.filter(root -> !root.isOver(now));
     if (signing.isEmpty()) {
-      // Nothing that it signed is of use any more, so there is nobody to wait for.
+      // Nothing that it signed is valid any more, so there is nobody to wait for.
       signing = coming.or(() -> Optional.of(Issuer.root(NAME, now, lifetimes.root())));
       coming = Optional.empty();
     } else if (coming.isEmpty() && signing.get().isDue(now)) {
@@ -89,7 +89,7 @@ record Authority(
         trusted.size() == roots.size() && roots.containsAll(trusted) ? roots : trusted);
   }
 
-  /** Once all have been told of its roots; the same if nothing is to be done. */
+  /** Records that everyone knows the roots; returns the same if nothing is to be done. */
   Authority told(Instant now, Lifetimes lifetimes) {
     if (next.isEmpty()) {
       return this;
@@ -125,7 +125,7 @@ record Authority(
     try {
       return Pem.certificates(text);
     } catch (GeneralSecurityException e) {
-      // What signs is put among the roots in any case.
+      // The signing root is added to the roots in any case.
       return List.of();
     }
   }

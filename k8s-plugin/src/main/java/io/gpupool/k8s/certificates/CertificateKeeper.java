@@ -45,10 +45,10 @@ public final class CertificateKeeper implements AutoCloseable {
   }
 
   /**
-   * Makes what is missing, and looks every minute whether something is due.
+   * Makes missing certificates, and checks every minute whether something is due.
    *
-   * @param client not closed with it
-   * @param release with whose name the objects' names begin
+   * @param client not closed with this
+   * @param release the prefix of the objects' names
    */
   public static CertificateKeeper start(
       KubernetesClient client, String release, String namespace, Lifetimes lifetimes) {
@@ -93,12 +93,12 @@ public final class CertificateKeeper implements AutoCloseable {
   }
 
   /**
-   * Does all that is due now. The order is what keeps everyone connected: roots are told before
-   * anything that they sign is shown.
+   * Does everything that is due now. The order keeps everyone connected: roots are announced before
+   * anything that they sign is used.
    *
-   * @throws KubernetesClientException if the API server does not do something; what was done until
-   *     then is well, and the next time goes on from there
-   * @throws MissingObjectException if an object of the chart is not there
+   * @throws KubernetesClientException if the API server fails a request; finished steps stay valid,
+   *     and the next call goes on from there
+   * @throws MissingObjectException if an object of the chart is missing
    */
   void keep() {
     Instant now = clock.instant();

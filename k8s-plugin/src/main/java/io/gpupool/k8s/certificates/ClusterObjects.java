@@ -37,9 +37,9 @@ final class ClusterObjects {
   }
 
   /**
-   * A Secret.
+   * Returns a Secret.
    *
-   * @throws MissingObjectException if it is not there
+   * @throws MissingObjectException if it is missing
    */
   Secret secret(String name) {
     Secret secret = client.secrets().inNamespace(namespace).withName(name).get();
@@ -58,8 +58,8 @@ final class ClusterObjects {
   }
 
   /**
-   * Replaces all that a Secret has, if nobody else has changed it since it was read: the API server
-   * answers 409 otherwise.
+   * Replaces all data of a Secret if it has not changed since it was read; the API server answers
+   * 409 otherwise.
    */
   Secret replace(Secret read, Map<String, String> text) {
     Map<String, String> data = new HashMap<>();
@@ -71,13 +71,13 @@ final class ClusterObjects {
         .update();
   }
 
-  /** Tells all of these roots; returns whether they knew others. */
+  /** Announces the roots to pods and API server; returns whether anything changed. */
   boolean tell(String roots) {
     boolean mapChanged = tellPods(roots);
     return tellApiServer(roots) || mapChanged;
   }
 
-  /** By the ConfigMap that is mounted into pods. */
+  /** Writes the roots to the ConfigMap that is mounted into pods. */
   private boolean tellPods(String roots) {
     String name = release + "-ca";
     ConfigMap map =
@@ -95,7 +95,7 @@ final class ClusterObjects {
     return true;
   }
 
-  /** By the webhook's configuration, of which everything else is the chart's. */
+  /** Writes the roots to the webhook's configuration; everything else in it is the chart's. */
   private boolean tellApiServer(String roots) {
     MutatingWebhookConfiguration configuration =
         required(

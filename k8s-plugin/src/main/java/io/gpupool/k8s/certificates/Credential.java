@@ -13,7 +13,7 @@ import java.util.Optional;
 
 /** A certificate and its private key. */
 record Credential(X509Certificate certificate, PrivateKey key) {
-  /** Empty: the texts are not, or not any more, a certificate and its key. */
+  /** Parses a certificate and its key; empty if the texts are not, or no longer, such a pair. */
   static Optional<Credential> parse(Optional<String> certificate, Optional<String> key) {
     if (certificate.isEmpty() || key.isEmpty()) {
       return Optional.empty();
@@ -38,13 +38,13 @@ record Credential(X509Certificate certificate, PrivateKey key) {
     return !now.isBefore(until());
   }
 
-  /** Whether two thirds of its life are over, after which it is replaced. */
+  /** Returns whether two thirds of its life are over, after which it is replaced. */
   boolean isDue(Instant now) {
     Instant from = certificate.getNotBefore().toInstant();
     return !now.isBefore(from.plus(Duration.between(from, until()).multipliedBy(2).dividedBy(3)));
   }
 
-  /** Whether it was signed with this key. */
+  /** Returns whether it was signed with this key. */
   boolean isSignedBy(PublicKey issuer) {
     try {
       certificate.verify(issuer);

@@ -31,7 +31,7 @@ import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 
 /** An issuer of certificates with ECDSA keys on the curve P-256. For any thread. */
 final class Issuer {
-  /** Clocks of those who check a certificate may be so late. */
+  /** The most by which the clock of a verifier may be slow. */
   static final Duration SKEW = Duration.ofMinutes(5);
 
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -39,7 +39,7 @@ final class Issuer {
 
   private Issuer() {}
 
-  /** A certificate that signs itself and others. */
+  /** Makes a certificate that signs itself and others. */
   static Credential root(String name, Instant now, Duration life) {
     return make(keys -> {
       X500Principal subject = name(name);
@@ -61,7 +61,7 @@ final class Issuer {
     });
   }
 
-  /** A certificate of a server with these names, with which it may call others, too. */
+  /** Makes a certificate for a server with these names, which may also call others with it. */
   static Credential leaf(
       Credential root, String name, List<String> names, Instant now, Duration life) {
     Instant until = now.plus(life).isBefore(root.until()) ? now.plus(life) : root.until();

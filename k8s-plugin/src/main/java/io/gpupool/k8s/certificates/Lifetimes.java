@@ -14,7 +14,10 @@ import java.time.Duration;
 public record Lifetimes(Duration root, Duration leaf, Duration overlap) {
   private static final Duration LONGEST_OVERLAP = Duration.ofDays(1);
 
-  /** Throws {@link IllegalArgumentException} for lives of no length. */
+  /**
+   * Throws {@link IllegalArgumentException} for periods that are not positive or an overlap that is
+   * too long.
+   */
   public Lifetimes {
     if (!root.isPositive() || !leaf.isPositive() || overlap.isNegative()) {
       throw new IllegalArgumentException("a certificate's life must be longer than nothing");
@@ -25,7 +28,7 @@ public record Lifetimes(Duration root, Duration leaf, Duration overlap) {
     }
   }
 
-  /** A day's overlap, or less if the root's life is short. */
+  /** Returns lifetimes with an overlap of a day, or less if the root's life is short. */
   public static Lifetimes ofDays(int root, int leaf) {
     Duration life = Duration.ofDays(root);
     Duration overlap = life.dividedBy(10);

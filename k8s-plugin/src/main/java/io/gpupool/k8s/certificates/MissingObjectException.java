@@ -3,7 +3,7 @@ package io.gpupool.k8s.certificates;
 
 /** The failure to find an object that the chart creates. */
 public final class MissingObjectException extends RuntimeException {
-  /** Says how it comes back. */
+  /** Names the missing object and says how it comes back. */
   public MissingObjectException(String what) {
     super(
         "there is no "

@@ -38,7 +38,7 @@ final class Pem {
     return block(KEY, key.getEncoded());
   }
 
-  /** All certificates in the text, in order. */
+  /** Returns all certificates in the text, in order. */
   static List<X509Certificate> certificates(String text) throws GeneralSecurityException {
     return CertificateFactory.getInstance("X.509")
         .generateCertificates(new ByteArrayInputStream(text.getBytes(StandardCharsets.ISO_8859_1)))
@@ -47,7 +47,7 @@ final class Pem {
         .toList();
   }
 
-  /** The key in the text, of an elliptic curve. */
+  /** Returns the elliptic-curve key in the text. */
   static PrivateKey key(String text) throws GeneralSecurityException {
     String begin = "-----BEGIN " + KEY + "-----";
     int from = text.indexOf(begin);

@@ -39,9 +39,9 @@ public final class RootsFile implements AutoCloseable {
   }
 
   /**
-   * Begins to look.
+   * Starts to keep the file.
    *
-   * @param client not closed with it
+   * @param client not closed with this
    */
   public static RootsFile keep(
       KubernetesClient client, String release, String namespace, Path file) {
@@ -75,7 +75,7 @@ public final class RootsFile implements AutoCloseable {
     if (roots.isEmpty() || roots.equals(written)) {
       return;
     }
-    // In one step: it is read at any time.
+    // Replace the file in one step: it may be read at any time.
     Path part = file.resolveSibling(file.getFileName() + ".part");
     Files.writeString(part, roots);
     Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);

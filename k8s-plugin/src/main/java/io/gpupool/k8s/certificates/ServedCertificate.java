@@ -15,7 +15,7 @@ final class ServedCertificate {
 
   private ServedCertificate() {}
 
-  /** Empty: there is none, or none that is of use. */
+  /** Reads the certificate; empty if there is none, or none that can be used. */
   static Optional<Credential> read(Map<String, String> data) {
     return Credential.parse(
         Optional.ofNullable(data.get(CERTIFICATE)), Optional.ofNullable(data.get(KEY)));

@@ -16,7 +16,7 @@ record Service(String secret, List<String> names) {
     names = List.copyOf(names);
   }
 
-  /** Those of a release of the chart. */
+  /** Returns the services of a release of the chart. */
   static List<Service> ofRelease(String release, String namespace) {
     String webhook = webhookHost(release, namespace);
     String server = release + "-server";
@@ -34,7 +34,7 @@ record Service(String secret, List<String> names) {
                 server + "." + namespace)));
   }
 
-  /** Where the API server finds the webhook. */
+  /** Returns the host at which the API server finds the webhook. */
   static String webhookHost(String release, String namespace) {
     return release + "-webhook." + namespace + ".svc";
   }

@@ -37,15 +37,15 @@ final class ApiServer {
         .increment();
   }
 
-  /** One that has a few seconds for each request and tries it again. */
+  /** Creates a client that allows a few seconds for each request and retries it. */
   KubernetesClient client() {
     return client(REQUEST_MILLIS, RETRIES);
   }
 
   /**
-   * Another.
+   * Creates a client.
    *
-   * @param retries how often a request is made again that got no answer, or one of the 500s
+   * @param retries how often a request is repeated that got no answer, or a 5xx one
    */
   KubernetesClient client(int requestMillis, int retries) {
     return client(Config.autoConfigure(null), requestMillis, retries);
@@ -57,8 +57,8 @@ final class ApiServer {
             .withConnectionTimeout(requestMillis)
             .withRequestTimeout(requestMillis)
             .withRequestRetryBackoffLimit(retries)
-            // Java would go on for a quarter of an hour with the one connection that HTTP/2 needs
-            // when that is dead and nobody says so. Of HTTP/1.1 it closes those without an answer.
+            // When the single connection of HTTP/2 is dead without notice, Java would use it for
+            // another quarter of an hour. It closes HTTP/1.1 connections that do not answer.
             .withHttp2Disable(true)
             .build();
     return new KubernetesClientBuilder()

@@ -25,7 +25,7 @@ import picocli.CommandLine.Option;
       "pods. Of several replicas, all serve the webhook and one does the rest."
     })
 final class ControllerCommand implements Callable<Integer> {
-  /** Who makes certificates. */
+  /** The makers of certificates. */
   enum Certificates {
     own,
     none

@@ -38,7 +38,7 @@ final class ControllerProcess implements AutoCloseable {
   private final HealthPort health;
   private volatile Optional<LeaderTasks> term = Optional.empty();
 
-  /** What it is started with; see {@link ControllerCommand}. */
+  /** The settings of a controller; see {@link ControllerCommand}. */
   record Setup(
       String release,
       String namespace,
@@ -82,11 +82,11 @@ final class ControllerProcess implements AutoCloseable {
   }
 
   /**
-   * Starts whatever can be reached, and tries the rest again until it can.
+   * Starts the parts that can be reached, and retries the others until they can.
    *
    * @param meters shown at its health port, beside its own
-   * @param client not closed with it, nor are the others
-   * @param election whose requests take no longer than {@link Leadership#REQUEST_MILLIS}
+   * @param client not closed with this, nor are the others
+   * @param election a client whose requests take no longer than {@link Leadership#REQUEST_MILLIS}
    * @throws IOException if a port is taken
    */
   static ControllerProcess start(
@@ -170,7 +170,7 @@ final class ControllerProcess implements AutoCloseable {
     return outcome.name().toLowerCase(Locale.ROOT);
   }
 
-  /** The pod's name, and something that tells its container from the one before. */
+  /** Returns the pod's name, with a suffix that tells its container from the one before. */
   private static String identity() {
     return Environment.variable("POD_NAME")
             .or(() -> Environment.variable("HOSTNAME"))
@@ -179,7 +179,7 @@ final class ControllerProcess implements AutoCloseable {
         + UUID.randomUUID().toString().substring(0, 8);
   }
 
-  /** Another replica is elected once everything has ended. */
+  /** Lets another replica be elected once everything has ended. */
   @Override
   public void close() {
     leadership.close();

@@ -48,7 +48,7 @@ final class ElectionLock extends LeaseLock {
       tell(e);
       throw e;
     } catch (RuntimeException e) {
-      // An elector that meets any other exception is silent for ever.
+      // An elector that gets any other exception stays silent from then on.
       KubernetesClientException failure =
           new KubernetesClientException("Lease " + name + " cannot be read: " + e, e);
       tell(failure);

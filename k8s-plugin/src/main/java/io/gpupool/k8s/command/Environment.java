@@ -13,7 +13,10 @@ final class Environment {
     return Optional.ofNullable(System.getenv(name)).filter(value -> !value.isBlank());
   }
 
-  /** Throws {@link IllegalArgumentException} where neither says it. */
+  /**
+   * Returns the option's value, else the variable's; throws {@link IllegalArgumentException} if
+   * neither is set.
+   */
   static String required(String option, Optional<String> value, String variable) {
     return value
         .or(() -> variable(variable))
@@ -21,7 +24,7 @@ final class Environment {
             () -> new IllegalArgumentException("give " + option + ", or the variable " + variable));
   }
 
-  /** Throws {@link IllegalArgumentException} for a number that is no port. */
+  /** Throws {@link IllegalArgumentException} for a number that is not a port. */
   static int port(String option, int number) {
     if (number < 0 || number > MAX_PORT) {
       throw new IllegalArgumentException(option + " " + number + ": ports are 0 to " + MAX_PORT);

@@ -37,7 +37,7 @@ final class HealthPort implements AutoCloseable {
   /**
    * Opens the port.
    *
-   * @param broken why the process has to be started anew to do its work; empty: it need not
+   * @param broken why the process has to be restarted to do its work; empty: it need not be
    * @param unready why the process cannot do its work at the moment; empty: it can
    * @throws IOException if the port is taken
    */

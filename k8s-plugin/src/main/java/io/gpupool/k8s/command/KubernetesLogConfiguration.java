@@ -20,9 +20,9 @@ public final class KubernetesLogConfiguration extends LogConfiguration {
   @Override
   protected List<String> quietLoggers() {
     return List.of(
-        // It warns of a unix socket that gRPC asks it to keep alive, as it does every socket.
+        // It warns about each unix socket, because gRPC asks it to keep sockets alive.
         "io.netty.bootstrap",
-        // It tells of each failed try with a stack; ElectionLock tells of the first.
+        // It logs each failed attempt with a stack trace; ElectionLock logs the first.
         "io.fabric8.kubernetes.client.extended.leaderelection");
   }
 }

@@ -39,9 +39,9 @@ final class LeaderTasks implements AutoCloseable {
   private Optional<NodeDrains> drains = Optional.empty();
 
   /**
-   * What is to be done.
+   * The settings of the tasks.
    *
-   * @param release with whose name the names of the objects begin
+   * @param release the prefix of the objects' names
    * @param lifetimes of certificates; empty: somebody else makes them
    * @param cluster empty: the UID of the namespace kube-system
    * @param claims the partitions that are set aside for resource claims; empty: none are served
@@ -65,21 +65,21 @@ final class LeaderTasks implements AutoCloseable {
     thread = Thread.ofVirtual().name("leases").unstarted(this::run);
   }
 
-  /** Begins; what cannot be reached is tried again. */
+  /** Begins the tasks; whatever cannot be reached is retried. */
   static LeaderTasks begin(KubernetesClient client, PoolConnections pool, Plan plan) {
     LeaderTasks tasks = new LeaderTasks(client, pool, plan);
     tasks.thread.start();
     return tasks;
   }
 
-  /** The controller of leases, once it was started. */
+  /** Returns the controller of leases, once it was started. */
   Optional<LeaseController> leases() {
     return leases;
   }
 
   private void run() {
     try {
-      // The roots come from the keeper of certificates when a release is new.
+      // When a release is new, the roots come from the keeper of certificates.
       drainsPool = Optional.of(pool.openWhenThere());
       drains =
           Optional.of(

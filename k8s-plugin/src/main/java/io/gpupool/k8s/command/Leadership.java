@@ -20,16 +20,17 @@ final class Leadership implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Leadership.class);
 
   /**
-   * How long a leader is one without renewing that, and when it gives up by itself. A request may
-   * take {@link #REQUEST_MILLIS} more than that, which is still less. A little shorter than is
-   * usual: pods get no leases between a leader's death and the next one's election.
+   * The time for which a leader stays one without renewing, and after which it gives up by itself.
+   * A request may take {@link #REQUEST_MILLIS} more than the latter, which is still less than the
+   * former. Both are a little shorter than usual, because pods get no leases between a leader's
+   * death and the next election.
    */
   private static final Duration LEASE = Duration.ofSeconds(12);
 
   private static final Duration RENEW = Duration.ofSeconds(7);
   private static final Duration RETRY = Duration.ofSeconds(1);
 
-  /** How long the requests of the client of an election may take. */
+  /** The time limit for requests of an election's client. */
   static final int REQUEST_MILLIS = 4000;
 
   private final KubernetesClient client;
@@ -46,10 +47,11 @@ final class Leadership implements AutoCloseable {
   }
 
   /**
-   * Stands for election, time and again.
+   * Stands for election again and again.
    *
-   * @param client whose requests take {@link #REQUEST_MILLIS} at most; not closed with it
-   * @param term begins what the leader does; closed when this is not the leader any more
+   * @param client a client whose requests take {@link #REQUEST_MILLIS} at most; not closed with
+   *     this
+   * @param term begins the leader's work; closed when this is no longer the leader
    */
   static Leadership start(
       KubernetesClient client, ElectionLock lock, Supplier<AutoCloseable> term) {
@@ -72,7 +74,7 @@ final class Leadership implements AutoCloseable {
     }
   }
 
-  /** Until it was elected and is not any more. */
+  /** Stands for election once; returns when the leadership has ended. */
   private void campaign() throws InterruptedException {
     CompletableFuture<Boolean> elected = new CompletableFuture<>();
     LeaderElector elector =
@@ -101,7 +103,7 @@ final class Leadership implements AutoCloseable {
       LOG.error("the election failed; it begins again", e);
       Thread.sleep(RETRY);
     } finally {
-      // Gives the leadership back; what the leader did has ended by now.
+      // Gives the leadership back; the leader's work has ended by now.
       candidacy.cancel(true);
     }
   }
@@ -129,7 +131,7 @@ final class Leadership implements AutoCloseable {
     }
   }
 
-  /** Ends what the leader does, and then lets another be elected. */
+  /** Ends the leader's work, and then lets another be elected. */
   @Override
   public void close() {
     thread.interrupt();

@@ -21,8 +21,8 @@ final class LeaseKey {
   private LeaseKey() {}
 
   /**
-   * Reads it, and makes it first if there is none. If two do so at once, one of them fails and has
-   * to ask again.
+   * Reads the key, and makes it first if there is none. If two callers make it at once, one of them
+   * fails and has to ask again.
    */
   static byte[] of(KubernetesClient client, String namespace, String name) {
     Secret secret = client.secrets().inNamespace(namespace).withName(name).get();

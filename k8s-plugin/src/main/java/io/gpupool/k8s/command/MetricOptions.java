@@ -18,9 +18,9 @@ final class MetricOptions {
   private Optional<URI> otlp = Optional.empty();
 
   /**
-   * Where metrics are sent; empty: nowhere.
+   * Returns the collector that metrics are sent to; empty: none.
    *
-   * @throws IllegalArgumentException if it is no address of a collector
+   * @throws IllegalArgumentException if the option is not the address of a collector
    */
   Optional<OtlpCollector> collector() {
     return otlp.map(OtlpCollector::new);

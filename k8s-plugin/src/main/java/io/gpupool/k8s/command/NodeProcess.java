@@ -44,9 +44,9 @@ final class NodeProcess implements AutoCloseable {
   private volatile boolean poolKnown;
 
   /**
-   * What it is started with; see {@link NodeCommand}.
+   * The settings of a node's process; see {@link NodeCommand}.
    *
-   * @param proc where the node's processes are seen
+   * @param proc the proc file system that shows the node's processes
    */
   record Setup(
       Path shimSource,
@@ -57,7 +57,7 @@ final class NodeProcess implements AutoCloseable {
       int maxDevices,
       Optional<Path> cdiFolder,
       int healthPort) {
-    /** Throws {@link IllegalArgumentException} for what cannot be; the message is for people. */
+    /** Throws {@link IllegalArgumentException} for invalid settings; the message is for people. */
     Setup {
       for (Path folder : List.of(shimFolder, agentFolder, kubeletFolder)) {
         if (!folder.isAbsolute()) {
@@ -116,7 +116,7 @@ final class NodeProcess implements AutoCloseable {
       Obstacle.removeFrom(setup.cdiFile().get());
       CdiSpec.shared(options.wiring().container()).write(setup.cdiFile().get());
     }
-    // Only now, so that no container is given what is not there yet.
+    // Only now, so that no container is given something that does not exist yet.
     channel = pool.openWhenThere();
     gpus = PoolGpus.ask(channel, POOL_EVERY, loops.next());
     plugin = DevicePlugin.start(gpus, options, loops);
@@ -126,7 +126,7 @@ final class NodeProcess implements AutoCloseable {
   }
 
   /**
-   * Starts all of it; a pool or a kubelet that is not there is waited for meanwhile.
+   * Starts all parts; those that need a pool or a kubelet wait for it.
    *
    * @param meters shown at its health port, beside its own
    * @throws IOException if the node's folders cannot be used, or the port is taken
@@ -141,7 +141,9 @@ final class NodeProcess implements AutoCloseable {
     return health.port();
   }
 
-  /** Somebody has removed what only the start makes. */
+  /**
+   * Returns why the process must be restarted: somebody removed a file that only the start makes.
+   */
   private Optional<String> broken() {
     return Files.exists(setup.socket())
         ? Optional.empty()
@@ -156,7 +158,7 @@ final class NodeProcess implements AutoCloseable {
     if (!plugin.isWatched()) {
       return Optional.of("no kubelet watches the device plugin (yet)");
     }
-    // Pods that a kubelet starts before would be refused for want of devices.
+    // Pods that a kubelet starts earlier would be refused for want of devices.
     poolKnown |= gpus.healthyGpus().isPresent();
     return poolKnown ? Optional.empty() : Optional.of("the pool has not told what it has (yet)");
   }
@@ -182,7 +184,7 @@ final class NodeProcess implements AutoCloseable {
                 : OptionalDouble.empty());
   }
 
-  /** Removes the sockets; what running containers have mounted stays for who comes next. */
+  /** Removes the sockets. Files that running containers have mounted stay for the next process. */
   @Override
   public void close() {
     plugin.close();
@@ -192,7 +194,7 @@ final class NodeProcess implements AutoCloseable {
     health.close();
   }
 
-  /** Removes all that is left on the node, when nobody comes next. */
+  /** Removes everything that is left on the node; called when no other process follows. */
   void removeTraces() {
     try {
       new ShimFolder(setup.shimFolder()).remove();

@@ -15,8 +15,8 @@ final class Obstacle {
   private Obstacle() {}
 
   /**
-   * Removes an empty folder: container runtimes make one in the place of a file that is missing
-   * when they are to mount it.
+   * Removes an empty folder. Container runtimes create one in place of a missing file that they are
+   * to mount.
    *
    * @throws IOException if something else is there; the message says what to do
    */
@@ -31,7 +31,7 @@ final class Obstacle {
     }
   }
 
-  /** A failure at a file of the node, for people: which file, what is wrong, and what to do. */
+  /** Returns a failure for people: the file on the node, what is wrong with it, and what to do. */
   static IOException named(Path place, FileSystemException failure) {
     return new IOException(
         "on this node "

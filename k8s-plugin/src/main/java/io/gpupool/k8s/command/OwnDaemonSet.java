@@ -20,7 +20,7 @@ final class OwnDaemonSet implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OwnDaemonSet.class);
   private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
-  // Rights and account go with the release, at the same time.
+  // The release's rights and account go at the same time as the DaemonSet.
   private static final Set<Integer> NO_MORE =
       Set.of(HttpURLConnection.HTTP_UNAUTHORIZED, HttpURLConnection.HTTP_FORBIDDEN);
 
@@ -38,9 +38,9 @@ final class OwnDaemonSet implements AutoCloseable {
   }
 
   /**
-   * Asks for it until it has answered once.
+   * Starts to look for the DaemonSet, until it has been seen once.
    *
-   * @param client whose requests are short, since a pod that ends is not waited for long; not
+   * @param client a client with short requests, because a pod that ends is not waited for long; not
    *     closed with this
    */
   static OwnDaemonSet look(KubernetesClient client, String namespace, String name) {
@@ -82,7 +82,7 @@ final class OwnDaemonSet implements AutoCloseable {
     }
   }
 
-  /** Whether it is gone for certain, or going: then nothing comes after this process. */
+  /** Returns whether it is certainly gone or going, so that no other process follows. */
   boolean isGone() {
     if (!seen) {
       return false;

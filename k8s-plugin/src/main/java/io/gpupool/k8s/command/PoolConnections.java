@@ -20,7 +20,7 @@ record PoolConnections(
   private static final long LOOK_MILLIS = 1000;
 
   /**
-   * Another connection, which is its user's to close.
+   * Opens another connection, which its user closes.
    *
    * @throws IllegalArgumentException if the file of roots is not there, or not yet
    */
@@ -29,7 +29,10 @@ record PoolConnections(
     return PoolChannels.open(address, shown, security, loops);
   }
 
-  /** Waits for the file of roots, which the controller makes when a release is new. */
+  /**
+   * Waits for the file of roots, which the controller makes when a release is new, and opens a
+   * connection.
+   */
   ManagedChannel openWhenThere() throws InterruptedException {
     StateChangeLogger changes = new StateChangeLogger(LOG);
     while (true) {

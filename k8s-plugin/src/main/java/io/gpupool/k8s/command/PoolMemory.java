@@ -38,8 +38,8 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   }
 
   /**
-   * Asks at once, and again that long after each answer; every second until the pool has told its
-   * memory, for until then pods that ask for memory of a GPU are denied.
+   * Starts to ask: at once, and again that long after each answer. Until the pool has reported its
+   * memory, it asks every second, because pods that ask for memory of a GPU are denied until then.
    */
   static PoolMemory ask(PoolConnections pool, Duration every) {
     PoolMemory memory = new PoolMemory(pool, every);
@@ -47,13 +47,13 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
     return memory;
   }
 
-  /** Empty: the pool has never told. */
+  /** Returns the bytes; empty: the pool has never reported them. */
   @Override
   public OptionalLong get() {
     return bytes;
   }
 
-  /** Whether the pool has answered the last time. */
+  /** Returns whether the pool answered the last call. */
   boolean isReached() {
     return reached;
   }
@@ -77,7 +77,7 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   }
 
   private String look(ManagedChannel channel) {
-    // Else it would try to connect less and less often.
+    // Otherwise it would try to connect less and less often.
     if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
       channel.enterIdle();
     }

@@ -46,12 +46,12 @@ final class PoolOptions {
         new TlsFiles(Optional.empty(), Optional.empty(), trusted), insecure, true);
   }
 
-  /** The file of roots. */
+  /** Returns the file of roots. */
   Optional<Path> trusted() {
     return trusted;
   }
 
-  /** Connects nothing yet. */
+  /** Returns a factory of connections; it opens none yet. */
   PoolConnections connections(EventLoopGroup loops) {
     return new PoolConnections(address(), token.map(TokenFile::new), security(), loops);
   }

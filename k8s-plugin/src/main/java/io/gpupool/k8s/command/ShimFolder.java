@@ -22,7 +22,7 @@ final class ShimFolder {
     this.folder = folder;
   }
 
-  /** Makes it hold what the other folder does, leaving alone what is the same already. */
+  /** Copies the other folder's files, except those that are the same already. */
   void fillFrom(Path source) throws IOException {
     if (!Files.isDirectory(source)) {
       throw new IOException("there is no folder " + source + " with the shim (--shim-source)");
@@ -74,7 +74,7 @@ final class ShimFolder {
     put(made, target);
   }
 
-  /** What a killed process has left. */
+  /** Removes what a killed process has left. */
   private void removeTemporary() throws IOException {
     try (DirectoryStream<Path> left = Files.newDirectoryStream(folder, TEMPORARY + "*")) {
       for (Path file : left) {
@@ -83,7 +83,7 @@ final class ShimFolder {
     }
   }
 
-  /** Removes it with all that is in it. */
+  /** Removes the folder with everything in it. */
   void remove() throws IOException {
     if (Files.isDirectory(folder)) {
       try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {

@@ -54,9 +54,9 @@ final class Webhook implements AutoCloseable {
   }
 
   /**
-   * Begins to wait for the certificate.
+   * Starts to wait for the certificate.
    *
-   * @param client to the API server, which tells its version; not closed with it
+   * @param client to the API server, for its version; not closed with this
    */
   static Webhook start(
       int port,
@@ -69,7 +69,7 @@ final class Webhook implements AutoCloseable {
     return webhook;
   }
 
-  /** Why it does not serve at the moment; empty: it does. */
+  /** Returns why the webhook does not serve at the moment; empty: it does. */
   Optional<String> unready() {
     if (server.isEmpty()) {
       return Optional.of(waitsFor);
@@ -79,12 +79,12 @@ final class Webhook implements AutoCloseable {
         .map(until -> "the webhook's certificate has been over since " + until);
   }
 
-  /** The port, once it serves. */
+  /** Returns the port, once it serves. */
   OptionalLong port() {
     return server.map(open -> OptionalLong.of(open.port())).orElseGet(OptionalLong::empty);
   }
 
-  /** When the certificate that it shows is over, in seconds since 1970. */
+  /** Returns when the certificate in use expires, in seconds since 1970. */
   OptionalDouble certificateEnd() {
     return tls.flatMap(TlsContext::validUntil)
         .map(until -> OptionalDouble.of(until.getEpochSecond()))
@@ -147,7 +147,7 @@ final class Webhook implements AutoCloseable {
     }
   }
 
-  /** Whether that version has scheduling gates; some clusters write "27+". */
+  /** Returns whether that version has scheduling gates; some clusters write "27+". */
   static boolean hasGates(String major, String minor) {
     int first = number(major);
     return first > MAJOR || first == MAJOR && number(minor) >= MINOR_WITH_GATES;

@@ -16,16 +16,18 @@ import java.util.Optional;
 /** A source of the webhook's certificate. Used by one thread. */
 interface WebhookCertificate {
   /**
-   * The certificate as it is now; always the same context once there is one.
+   * Returns the current certificate; always the same context once there is one.
    *
    * @throws IOException if it cannot be used; the message is for people
    */
   Optional<TlsContext> look() throws IOException;
 
-  /** How often to look whether it is another. */
+  /** Returns how often to look for a new certificate. */
   Duration lookEvery();
 
-  /** That of a Secret, asked for at the API server: a mounted one would come a minute late. */
+  /**
+   * The certificate in a Secret, read from the API server: a mounted one would come a minute late.
+   */
   final class InSecret implements WebhookCertificate {
     private final KubernetesClient client;
     private final String namespace;
@@ -76,7 +78,7 @@ interface WebhookCertificate {
     }
   }
 
-  /** That of a folder with tls.crt and tls.key, such as another's mounted Secret. */
+  /** The certificate in a folder with tls.crt and tls.key, such as another's mounted Secret. */
   final class InFolder implements WebhookCertificate {
     private final Path folder;
     private Optional<TlsContext> context = Optional.empty();

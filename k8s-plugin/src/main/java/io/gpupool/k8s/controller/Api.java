@@ -25,7 +25,7 @@ final class Api {
   private final PodEventSink events;
 
   Api(KubernetesClient client) {
-    // What fails is tried again here, not while a thread waits.
+    // The controller retries failed calls itself, so that no thread waits.
     this.client =
         client
             .newClient(
@@ -37,7 +37,7 @@ final class Api {
     events = new PodEventSink(this.client);
   }
 
-  /** How many there were, without those of {@link #touch}. */
+  /** Returns the number of calls, without those of {@link #touch}. */
   long calls() {
     return calls.get();
   }
@@ -69,7 +69,7 @@ final class Api {
     client.raw("/version");
   }
 
-  /** One that the client need not fetch first. */
+  /** Returns a handle that the client need not fetch first. */
   private PodResource known(PodKey pod) {
     return client
         .pods()

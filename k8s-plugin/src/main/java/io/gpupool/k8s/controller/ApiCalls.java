@@ -32,7 +32,7 @@ final class ApiCalls {
       } catch (KubernetesClientException e) {
         result = () -> failed.accept(e);
       } catch (RuntimeException e) {
-        // The client wraps some of what goes wrong below it, and some not.
+        // The client wraps some failures below it and not others.
         result = () -> failed.accept(new KubernetesClientException(e.toString(), e));
       }
       Runnable then = result;

@@ -15,9 +15,9 @@ final class ApiServerHealth {
   private static final int SERVER_ERROR = 500;
   private static final Logger LOG = LoggerFactory.getLogger(ApiServerHealth.class);
 
-  /** What follows from it. */
+  /** The controller's reaction to outages. */
   interface Listener {
-    /** Whether all changes are told again. */
+    /** Returns whether all changes are reported again. */
     boolean isWatching();
 
     void apart();
@@ -61,7 +61,7 @@ final class ApiServerHealth {
           return true;
         },
         answered -> told(true),
-        // Whatever it says, it is there, unless that is said by something before it.
+        // Any answer means that it is there, unless something in front of it may have answered.
         failure -> told(failure.getCode() != NO_ANSWER && failure.getCode() < SERVER_ERROR));
   }
 

@@ -13,24 +13,24 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
   public static final Duration GRACE = Duration.ofMinutes(10);
 
   /**
-   * When something is done.
+   * The times at which the controller acts.
    *
    * @param apart how long the API server may not answer until the controller lets leases go, which
    *     then live by their programs and their grace
    * @param contact how often the API server is asked whether it is there
    * @param partial how long a pod that does not run yet may hold some of its leases and wait for
-   *     others: longer than the minute after which the pool keeps GPUs for who waits
-   * @param unplaced how long a pod may hold leases that no node takes
-   * @param nodeGone how long a node may be missing, or a pod's end be due on one that does not
+   *     others: longer than the minute after which the pool keeps GPUs for a waiting request
+   * @param unplaced how long a pod may hold leases while no node takes it
+   * @param nodeGone how long a node may be missing, or a pod's end be overdue on one that does not
    *     answer, until the pod counts as gone
    * @param sweep how often the pool's leases are compared with the pods
-   * @param retry the first pause after a call to the pool or the API server that failed
-   * @param longestRetry the longest
-   * @param refused the first pause after a request that was refused
-   * @param longestRefused the longest
-   * @param told how often a waiting pod's place is written down at most
+   * @param retry the first pause after a failed call to the pool or the API server
+   * @param longestRetry the longest such pause
+   * @param refused the first pause after a refused request
+   * @param longestRefused the longest such pause
+   * @param told how often a waiting pod's place is written at most
    * @param repeated how often a pod has an event of the same kind at most
-   * @param quiet how long a request may wait until that is written down at all
+   * @param quiet how long a request may wait before that is written at all
    */
   public record Times(
       Duration apart,
@@ -72,12 +72,12 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
     }
   }
 
-  /** As in any cluster. */
+  /** Returns options that fit any cluster. */
   public static ControllerOptions of(String cluster) {
     return new ControllerOptions(cluster, GRACE, Times.USUAL);
   }
 
-  /** The user whose leases this cluster's are, as the pool shows it. */
+  /** Returns the user that holds this cluster's leases, as the pool shows it. */
   String holder() {
     return "kubernetes/" + cluster;
   }

@@ -34,7 +34,7 @@ final class Informers implements AutoCloseable {
   private static final long PAGE = 500;
   private static final Logger LOG = LoggerFactory.getLogger(Informers.class);
 
-  /** What is told, on the controller's thread. */
+  /** The recipient of changes, called on the controller's thread. */
   interface Listener {
     void pod(PodFacts pod);
 
@@ -57,7 +57,10 @@ final class Informers implements AutoCloseable {
     this.listed = listed;
   }
 
-  /** Notes when all has been told that was there, which is later than the informer has it. */
+  /**
+   * A handler that notes when the initial list was reported, which is later than the informer has
+   * it.
+   */
   private abstract static class Handler<T> implements ResourceEventHandler<T> {
     private final Executor thread;
     private final Set<Handler<?>> listed;
@@ -116,7 +119,7 @@ final class Informers implements AutoCloseable {
             .pods()
             .inAnyNamespace()
             .withLabel(Names.MANAGED, "true")
-            // What they ask for was counted by nobody, but may be written there all the same.
+            // The webhook has not counted their requests, though the annotation may be written.
             .withoutLabel(Names.ADMISSION, Names.IGNORE)
             .withLimit(PAGE)
             .runnableInformer(0);
@@ -132,7 +135,7 @@ final class Informers implements AutoCloseable {
 
           @Override
           public void onUpdate(Pod before, Pod pod) {
-            // One of the same name may have taken its place while nobody looked.
+            // A pod of the same name may have taken its place unobserved.
             if (!before.getMetadata().getUid().equals(pod.getMetadata().getUid())) {
               onDelete(before, true);
             }
@@ -205,12 +208,12 @@ final class Informers implements AutoCloseable {
     return false;
   }
 
-  /** Whether all that was there has been told. */
+  /** Returns whether the initial lists were reported. */
   boolean haveSynced() {
     return listed.size() == all.size();
   }
 
-  /** Whether changes are being told. */
+  /** Returns whether changes are being reported. */
   boolean areWatching() {
     return all.stream().allMatch(SharedIndexInformer::isWatching);
   }

@@ -78,7 +78,7 @@ public final class LeaseController implements AutoCloseable {
     });
   }
 
-  /** Asks for leases once all pods and tenants are known, so that it can do so in their order. */
+  /** Asks for leases once all pods and tenants are known, so that they are asked for in order. */
   private void begin(Sweep sweep) {
     if (isReady() && pods.areTenantsAnswered()) {
       pods.start();
@@ -90,13 +90,13 @@ public final class LeaseController implements AutoCloseable {
   }
 
   /**
-   * Begins with the pods that are there. Answers at once; what cannot be reached is tried again.
+   * Begins with the existing pods. It returns at once; whatever cannot be reached is retried.
    *
    * @param client not closed with this
-   * @param pool connects anew to the pool's control plane, with an admin's credentials; a
-   *     connection is asked for once for every few hundred leases, and closed with this
-   * @param leaseKey from which the ids of requests are made, at least 16 bytes; the same at each
-   *     start, so that the same leases are found again
+   * @param pool opens a connection to the pool's control plane, with an admin's credentials; called
+   *     once for every few hundred leases, and the connections are closed with this
+   * @param leaseKey the key of request ids, at least 16 bytes; the same at each start, so that the
+   *     same leases are found again
    */
   public static LeaseController start(
       KubernetesClient client,
@@ -110,12 +110,12 @@ public final class LeaseController implements AutoCloseable {
     pods.refresh(tenant);
   }
 
-  /** Whether the cluster's pods, namespaces and nodes are known. */
+  /** Returns whether the cluster's pods, namespaces and nodes are known. */
   public boolean isReady() {
     return informers.filter(Informers::haveSynced).isPresent();
   }
 
-  /** How it stands; empty if it is too busy to tell. */
+  /** Returns the controller's counts; empty if it is too busy to answer. */
   public Optional<ControllerStats> figures() {
     CompletableFuture<ControllerStats> told = new CompletableFuture<>();
     loop.execute(() -> told.complete(pods.figures(api.calls())));
@@ -123,7 +123,7 @@ public final class LeaseController implements AutoCloseable {
         told.completeOnTimeout(null, ANSWER_SECONDS, TimeUnit.SECONDS).join());
   }
 
-  /** Lets all leases go without ending them: the next controller takes them over. */
+  /** Lets all leases go without ending them; the next controller takes them over. */
   @Override
   public void close() {
     loop.execute(() -> {
@@ -135,7 +135,7 @@ public final class LeaseController implements AutoCloseable {
     informers.ifPresent(Informers::close);
   }
 
-  /** What pods ask of the pool. */
+  /** The pods' access to the pool. */
   private final class Port implements LeasePool {
     private final Releases releases;
     private Sweep sweep;
@@ -160,7 +160,7 @@ public final class LeaseController implements AutoCloseable {
     }
   }
 
-  /** What follows from the API server's absence. */
+  /** The reaction to the API server's absence. */
   private final class OfContact implements ApiServerHealth.Listener {
     private final Sweep sweep;
 
@@ -185,7 +185,7 @@ public final class LeaseController implements AutoCloseable {
     }
   }
 
-  /** What is seen of the cluster. */
+  /** The recipient of changes in the cluster. */
   private final class Watched implements Informers.Listener {
     @Override
     public void pod(PodFacts pod) {

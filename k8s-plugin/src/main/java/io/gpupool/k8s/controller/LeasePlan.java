@@ -97,7 +97,7 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
     return leases;
   }
 
-  /** Whether a lease for one request will do for the other. */
+  /** Returns whether a lease for one request is enough for the other. */
   static boolean hasEnough(GpuRequest lease, GpuRequest asked) {
     return lease.gpus() >= asked.gpus()
         && hasEnoughMemory(lease.size(), asked.size())
@@ -116,13 +116,13 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
     Optional<BigDecimal> has = compute(lease);
     Optional<BigDecimal> needs = compute(asked);
     if (has.isEmpty() || needs.isEmpty()) {
-      // As much as of the memory, in both.
+      // Both ask for the same part of time as of memory.
       return has.isEmpty() && needs.isEmpty();
     }
     return has.get().compareTo(needs.get()) >= 0;
   }
 
-  /** Percent of each GPU's time, if that is known without the GPU. */
+  /** Returns the percentage of each GPU's time, if it is known without the GPU. */
   private static Optional<BigDecimal> compute(GpuRequest request) {
     if (request.computePercent().isPresent()) {
       return Optional.of(BigDecimal.valueOf(request.computePercent().getAsInt()));

@@ -10,18 +10,18 @@ interface LeasePool {
   Stream ask(LeaseRequest request, LeaseEventStream.Listener listener);
 
   /**
-   * Ends a lease, however often that takes to be tried.
+   * Ends a lease, and retries until that is done.
    *
-   * @param done once it has ended, or is not there any more
+   * @param done run once it has ended or no longer exists
    */
   void release(String lease, String reason, Runnable done);
 
-  /** Has leases looked for that were granted when nobody listened any more. */
+  /** Starts a sweep soon, for leases that may have been granted when nobody listened any more. */
   void sweepSoon();
 
   /** A request for a lease, or a lease that it holds. */
   interface Stream {
-    /** Withdraws the request, or lets the lease go; nothing is answered any more. */
+    /** Withdraws the request or lets the lease go; the listener is not called any more. */
     void cancel();
   }
 }

@@ -26,10 +26,10 @@ final class LeaseRequests {
   }
 
   /**
-   * The priority of a pod's requests: its annotation's, else that of its PriorityClass, as far as
-   * the pool has such priorities and the tenant may have it.
+   * Returns the priority of a pod's requests: that of its annotation, else that of its
+   * PriorityClass, clamped to the pool's range and the tenant's limit.
    *
-   * @param most that the tenant may have; empty: any
+   * @param most the tenant's limit; empty: none
    */
   static int priority(PodFacts pod, PodRequest asked, OptionalInt most) {
     if (pod.classPriority().isEmpty()) {
@@ -56,7 +56,7 @@ final class LeaseRequests {
                     .setProgram(wanted.container())
                     .setUser(options.holder()))
             .setRequestId(id(pod, wanted.container()))
-            // Nobody can know that it was not made before, by a controller that is gone.
+            // An earlier controller may have made it before.
             .setResumed(true)
             .setGraceMillis(options.grace().toMillis())
             .setPod(
@@ -73,7 +73,7 @@ final class LeaseRequests {
     return request.build();
   }
 
-  /** Known to who has the key alone. */
+  /** Returns the request id, known only to holders of the key. */
   String id(PodKey pod, String container) {
     return ids.of(pod.uid() + "/" + container);
   }

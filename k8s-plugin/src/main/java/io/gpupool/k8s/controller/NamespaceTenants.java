@@ -40,10 +40,10 @@ final class NamespaceTenants {
   private final Map<String, Tenant> tenants = new HashMap<>();
 
   /**
-   * Knows no namespace yet.
+   * Begins without any namespace.
    *
-   * @param manager names this cluster's controller as the one that keeps a quota
-   * @param changed is given a tenant of which something is known now
+   * @param manager names this cluster's controller as the manager of a quota
+   * @param changed called with a tenant about which something new is known
    */
   NamespaceTenants(
       PoolCalls connections,
@@ -60,7 +60,7 @@ final class NamespaceTenants {
     this.changed = changed;
   }
 
-  /** One whose namespace has pods that ask. */
+  /** A tenant whose namespace has pods that ask for GPUs. */
   private final class Tenant {
     private final String name;
     private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
@@ -84,7 +84,7 @@ final class NamespaceTenants {
     }
     said.problem().ifPresent(problem -> LOG.warn("{}; its pods get no leases", problem));
     if (before != null && (before.quota().isPresent() || before.problem().isPresent())) {
-      // What it has set goes, even if none of its pods asks for anything now.
+      // The quota that it set is removed even if none of its pods asks for anything now.
       Tenant past = tenant(before.tenant());
       past.stale = true;
       settle(past);
@@ -104,12 +104,12 @@ final class NamespaceTenants {
     namespaces.remove(namespace);
   }
 
-  /** The tenant of a namespace's pods; empty while that is not known. */
+  /** Returns the tenant of a namespace's pods; empty while it is not known. */
   Optional<String> of(String namespace) {
     return Optional.ofNullable(namespaces.get(namespace)).map(TenantQuota::tenant);
   }
 
-  /** The highest priority that a namespace's pods may have; empty: any, or it is not known. */
+  /** Returns the highest priority that a namespace's pods may have; empty: any, or not known. */
   OptionalInt mostPriority(String namespace) {
     return of(namespace).map(tenants::get).map(t -> t.mostPriority).orElse(OptionalInt.empty());
   }
@@ -120,7 +120,9 @@ final class NamespaceTenants {
         : OptionalInt.empty();
   }
 
-  /** Whether leases may be asked for in a namespace; sees to it that they may soon. */
+  /**
+   * Returns whether leases may be asked for in a namespace; starts making the tenant known if not.
+   */
   boolean isReady(String namespace) {
     TenantQuota said = namespaces.get(namespace);
     if (said == null || said.problem().isPresent()) {
@@ -134,12 +136,15 @@ final class NamespaceTenants {
     return tenant.known;
   }
 
-  /** Whether it is known if leases may be asked for in a namespace; sees to it that it is soon. */
+  /**
+   * Returns whether it is known if leases may be asked for in a namespace; starts finding out if
+   * not.
+   */
   boolean isAnswered(String namespace) {
     return isReady(namespace) || of(namespace).isEmpty() || problem(namespace).isPresent();
   }
 
-  /** Why leases may not be asked for; empty: they may, or nothing is known yet. */
+  /** Returns why leases may not be asked for; empty: they may, or nothing is known yet. */
   Optional<PodState> problem(String namespace) {
     TenantQuota said = namespaces.get(namespace);
     if (said == null) {
@@ -151,7 +156,10 @@ final class NamespaceTenants {
     return Optional.ofNullable(tenants.get(said.tenant())).flatMap(tenant -> tenant.problem);
   }
 
-  /** Has tenants made again, now and then, that a pool has forgotten which has lost its state. */
+  /**
+   * Checks from time to time that the pool still has the tenants, and creates them again if it has
+   * lost its state.
+   */
   void watch() {
     timers.after(times.sweep(), this::watch);
     Set<String> named =
@@ -186,7 +194,7 @@ final class NamespaceTenants {
                 status -> LOG.debug("the pool does not tell its tenants: {}", status)));
   }
 
-  /** What the first of the tenant's namespaces says that says anything. */
+  /** Returns the first quota that one of the tenant's namespaces sets. */
   private Optional<Quota> wanted(String tenant) {
     return namespaces.values().stream()
         .filter(said -> said.tenant().equals(tenant))
@@ -234,13 +242,15 @@ final class NamespaceTenants {
                 status -> failed(tenant, status)));
   }
 
-  /** Whether something is wrong with what a namespace of the tenant says. */
+  /** Returns whether one of the tenant's namespaces has an error in its annotations. */
   private boolean isUnclear(String tenant) {
     return namespaces.values().stream()
         .anyMatch(said -> said.tenant().equals(tenant) && said.problem().isPresent());
   }
 
-  /** Sets what the namespaces say; where they say nothing, what they said before goes. */
+  /**
+   * Sets the quota of the namespaces; if they set none, the quota that they set before is removed.
+   */
   private void set(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
     boolean isOwn = info.getQuotaManager().equals(manager);
     if (wanted.isEmpty() && (!isOwn || isUnclear(tenant.name))) {

@@ -31,12 +31,12 @@ final class Nodes {
     ready.remove(name);
   }
 
-  /** What was not seen for long may only not have been told. */
+  /** Forgets how long nodes have been missing: perhaps their changes were not reported. */
   void forgetMissing() {
     missingSinceNanos.clear();
   }
 
-  /** Whether a pod is on a node that will never tell of its end. */
+  /** Returns whether a pod is on a node that will never report its end. */
   boolean isLost(PodFacts pod) {
     if (pod.node().isEmpty() || !areListed.getAsBoolean()) {
       return false;

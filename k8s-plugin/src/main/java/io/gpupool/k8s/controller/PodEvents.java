@@ -18,7 +18,7 @@ final class PodEvents {
   private Optional<Reason> last;
   private Timers.Cancellable soon = Timers.Cancellable.NOTHING;
 
-  /** What an earlier controller has told is not told again. */
+  /** Does not repeat what an earlier controller has reported. */
   PodEvents(PodFacts pod, PodLeases.Surroundings around) {
     this.around = around;
     last =
@@ -35,7 +35,7 @@ final class PodEvents {
             });
   }
 
-  /** Tells nothing any more that was to be told later. */
+  /** Cancels reports that were delayed. */
   void none() {
     soon.cancel();
   }
@@ -43,7 +43,7 @@ final class PodEvents {
   void state(PodFacts pod, PodState state) {
     soon.cancel();
     if (last.isEmpty() && !state.isGranted()) {
-      // Most that wait at all wait for a moment only.
+      // Most pods that wait do so only for a moment.
       soon = around.timers().after(around.times().quiet(), () -> tell(pod, state));
     } else {
       tell(pod, state);

@@ -49,16 +49,16 @@ record PodFacts(
     List<InPod> containers,
     OptionalInt classPriority) {
 
-  /** The condition of ours. */
+  /** The pod's condition that gpupool writes. */
   record Told(boolean granted, String reason, String message, String since) {}
 
-  /** How a container of a pod runs. */
+  /** The kinds of a pod's containers. */
   enum Kind {
-    /** To its end, alone. */
+    /** Runs alone, to its end. */
     INIT,
-    /** From before the containers until after them. */
+    /** Runs from before the containers until after them. */
     SIDECAR,
-    /** Beside the others. */
+    /** Runs beside the others. */
     MAIN
   }
 
@@ -66,12 +66,12 @@ record PodFacts(
    * A container.
    *
    * @param started whether it has ever run
-   * @param running whether it runs, or may start again
-   * @param done whether it has ended as it should
+   * @param running whether it runs
+   * @param done whether it has ended successfully
    */
   record InPod(String name, Kind kind, boolean started, boolean running, boolean done) {}
 
-  /** Whether nothing of it will ever use a GPU again. */
+  /** Returns whether no part of the pod will ever use a GPU again. */
   boolean isOver() {
     if (finished || deadline.isEmpty()) {
       return finished;
@@ -81,7 +81,7 @@ record PodFacts(
             && containers.stream().noneMatch(InPod::running);
   }
 
-  /** Whether something of it may use a GPU already. */
+  /** Returns whether a part of the pod may use a GPU already. */
   boolean hasStarted() {
     return containers.stream().anyMatch(InPod::started);
   }

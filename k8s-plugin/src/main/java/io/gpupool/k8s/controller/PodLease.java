@@ -21,26 +21,26 @@ import java.util.random.RandomGenerator;
  * Owned by the controller's thread.
  */
 final class PodLease {
-  /** After so long a lease was a good one. */
+  /** The time after which a lease counts as a good one. */
   private static final long GOOD_NANOS = Duration.ofSeconds(10).toNanos();
 
-  /** How it stands. */
+  /** The states of a pod's lease. */
   enum State {
     /** Not asked for. */
     IDLE,
-    /** Nothing was answered yet. */
+    /** Asked for, without an answer yet. */
     ASKED,
     QUEUED,
     HELD,
-    /** It is asked for again later. */
+    /** Refused; asked for again later. */
     REFUSED,
-    /** The pool does not answer; it is asked again soon. */
+    /** The pool does not answer; asked for again soon. */
     AWAY,
-    /** Its lease is being ended. */
+    /** The lease is being ended. */
     RETURNED
   }
 
-  /** What follows for the pod. */
+  /** The pod that needs the lease. */
   interface Owner {
     void changed();
 
@@ -85,12 +85,12 @@ final class PodLease {
     return state;
   }
 
-  /** The lease that it has, as far as is known. */
+  /** Returns the lease that it has, as far as is known. */
   Optional<Lease> lease() {
     return lease;
   }
 
-  /** Why it waits, is refused, or cannot be asked for. */
+  /** Returns why it waits, is refused, or cannot be asked for. */
   String reason() {
     return reason;
   }
@@ -99,22 +99,22 @@ final class PodLease {
     return place;
   }
 
-  /** Since when its state is what it is. */
+  /** Returns when its state began. */
   long sinceNanos() {
     return sinceNanos;
   }
 
-  /** Whether nothing is asked for, and nothing is there to be given back. */
+  /** Returns whether nothing is asked for and nothing is left to give back. */
   boolean isAtRest() {
     return state == State.IDLE && lease.isEmpty();
   }
 
-  /** Whether whatever the pool has for it is to end. */
+  /** Returns whether everything that the pool has for it is to end. */
   boolean isGivenBack() {
     return givenBack;
   }
 
-  /** Asks for the lease, unless that is done already. */
+  /** Asks for the lease, unless that was done already. */
   void ask() {
     if (state == State.IDLE) {
       open();
@@ -158,7 +158,7 @@ final class PodLease {
     }
   }
 
-  /** Leaves the lease to the pool's grace, if it has one. */
+  /** Leaves the lease, if it has one, to the pool's grace. */
   void releaseHold() {
     hearing.ifPresent(Hearing::cancel);
     hearing = Optional.empty();
@@ -186,7 +186,7 @@ final class PodLease {
     again = timers.after(pause, this::open);
   }
 
-  /** What one stream answers. */
+  /** A listener to one stream. */
   private final class Hearing implements LeaseEventStream.Listener {
     private Optional<LeasePool.Stream> stream = Optional.empty();
 
@@ -254,7 +254,7 @@ final class PodLease {
       boolean good = timers.nowNanos() - sinceNanos > GOOD_NANOS;
       turn(State.AWAY);
       lose(why);
-      // A lease that ends as soon as it is granted would else be asked for without end.
+      // Otherwise a lease that ends as soon as it is granted would be asked for without end.
       askAgain(good ? retry.next() : refusals.next());
       owner.changed();
     }

@@ -22,14 +22,14 @@ import java.util.stream.Collectors;
  * controller's thread.
  */
 final class PodLeases {
-  /** Where it tells how it stands. */
+  /** The recipient of reports on a pod. */
   interface Teller {
     void state(PodFacts pod, PodState state);
 
     void event(PodKey pod, boolean warning, String reason, String message);
   }
 
-  /** What all pods share. */
+  /** The objects that all pods share. */
   record Surroundings(
       LeasePool pool, Teller teller, Timers timers, Times times, RandomGenerator random) {}
 
@@ -55,7 +55,7 @@ final class PodLeases {
   /**
    * Begins with a pod that asks for something.
    *
-   * @param requests the request for one of its leases, as it is to be made now
+   * @param requests makes the current request for one of its leases
    */
   PodLeases(
       PodFacts facts,
@@ -102,22 +102,22 @@ final class PodLeases {
     return state;
   }
 
-  /** Whether its leases are to be given back. */
+  /** Returns whether its leases are to be given back. */
   boolean isOver() {
     return over;
   }
 
-  /** Whether all is given back that it had. */
+  /** Returns whether everything was given back. */
   boolean isAtRest() {
     return claims.stream().allMatch(PodLease::isAtRest);
   }
 
   /**
-   * Goes on with what is the case now.
+   * Adapts to the current facts.
    *
-   * @param isOver whether it needs nothing any more
+   * @param isOver whether the pod needs nothing any more
    * @param ask whether leases may be asked for
-   * @param why they may not, if there is something to tell
+   * @param why the reason to report if they may not
    */
   void update(PodFacts now, boolean isOver, boolean ask, Optional<PodState> why) {
     if (facts.isGated() && !now.isGated()) {
@@ -130,7 +130,7 @@ final class PodLeases {
     update();
   }
 
-  /** Leaves what it has to the pool's grace; {@link #update} asks for it again. */
+  /** Leaves its leases to the pool's grace; {@link #update} asks for them again. */
   void releaseHold() {
     mayAsk = false;
     stopLooking();
@@ -138,7 +138,7 @@ final class PodLeases {
   }
 
   private void update() {
-    // What it does here may change claims, which calls this.
+    // Its actions may change leases, which calls this again.
     if (updating) {
       again = true;
       return;
@@ -179,7 +179,10 @@ final class PodLeases {
     }
   }
 
-  /** Leases of a pod that no node has room for would only keep others from running. */
+  /**
+   * Gives back the leases of a pod that no node takes in time; they would only keep others from
+   * running.
+   */
   private void awaitPlace() {
     List<PodLease> held = needed();
     if (held.isEmpty() || facts.isGated() || !facts.node().isEmpty()) {
@@ -197,13 +200,13 @@ final class PodLeases {
     held.forEach(claim -> claim.giveBack("no node takes its pod"));
   }
 
-  /** Ends a pause, too, since nothing else would. */
+  /** Also ends a pause, because nothing else would. */
   private void stopLooking() {
     look.cancel();
     pausing = false;
   }
 
-  /** Whether an init container with a lease of its own has still to end. */
+  /** Returns whether an init container with a lease of its own has still to end. */
   private boolean isFirst() {
     return facts.containers().stream()
         .anyMatch(container -> plan.own().contains(container.name()) && !container.done());
@@ -213,7 +216,7 @@ final class PodLeases {
     if (!(first ? claim.wanted.first() : claim.wanted.last())) {
       return false;
     }
-    // One of an init container alone: until the last that uses it has ended.
+    // A lease of init containers alone is needed until the last that uses it has ended.
     return claim.wanted.last()
         || facts.containers().stream()
             .filter(container -> claim.wanted.containers().contains(container.name()))
@@ -229,7 +232,10 @@ final class PodLeases {
     return claim.state() == PodLease.State.HELD;
   }
 
-  /** Two pods that have each a part of what the other waits for would wait for ever. */
+  /**
+   * Gives back partial leases. Otherwise two pods that each have what the other waits for would
+   * wait forever.
+   */
   private void breakPartial() {
     look.cancel();
     List<PodLease> needed = needed();
@@ -267,7 +273,7 @@ final class PodLeases {
     return claim.state() == PodLease.State.QUEUED || claim.state() == PodLease.State.REFUSED;
   }
 
-  /** Whether no program can be on its leases yet. */
+  /** Returns whether no program can be using its leases yet. */
   private boolean isUnused() {
     return facts.isGated() || facts.containers().stream().noneMatch(InPod::started);
   }
@@ -288,7 +294,7 @@ final class PodLeases {
     if (now.get().reason() == Reason.UNREACHABLE
         && state.filter(PodState::isGranted).isPresent()
         && needed().stream().noneMatch(PodLeases::isWaiting)) {
-      // What it has it has until something else is known.
+      // It keeps its leases until something else is known.
       return;
     }
     state = now;

@@ -21,11 +21,11 @@ final class PodPatches {
 
   private PodPatches() {}
 
-  /** Of the pod: its annotation and its gate. Empty if they are as they should be. */
+  /** Returns the patch of the pod's annotation and gate; empty if they are right. */
   static Optional<String> ofPod(PodFacts pod, PodState state) {
     ArrayNode patch = begin(pod);
     if (state.reason() == Reason.ENDED) {
-      // Which leases it had stays there to be read.
+      // The annotation with its past leases stays, to be read.
       return end(patch);
     }
     String path = "/metadata/annotations/" + Names.LEASES.replace("/", "~1");
@@ -55,7 +55,7 @@ final class PodPatches {
     return leases.toString();
   }
 
-  /** Of its status: its condition. Empty if that is as it should be. */
+  /** Returns the patch of the status's condition; empty if it is right. */
   static Optional<String> ofStatus(PodFacts pod, PodState state, Instant now) {
     ArrayNode patch = begin(pod);
     Optional<Told> told = pod.told();

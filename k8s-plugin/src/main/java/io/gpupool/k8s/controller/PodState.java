@@ -10,18 +10,18 @@ import java.util.Map;
  * @param mayRun whether the pod has all that it needs, so that its gate is to be lifted
  */
 record PodState(Reason reason, String message, Map<String, String> leases, boolean mayRun) {
-  /** Why it has its leases or has them not. */
+  /** The reasons of a pod's state. */
   enum Reason {
     QUEUED("Queued"),
     REFUSED("Refused"),
-    /** Since no node took it for long. */
+    /** No node has taken the pod for a long time. */
     GIVEN_BACK("GivenBack"),
     UNREACHABLE("Unreachable"),
     GRANTED("Granted"),
-    /** Since its pod has ended. */
+    /** The pod has ended. */
     ENDED("Ended");
 
-    /** As the condition has it. */
+    /** The reason as in the condition. */
     final String text;
 
     Reason(String text) {
@@ -33,7 +33,7 @@ record PodState(Reason reason, String message, Map<String, String> leases, boole
     leases = Map.copyOf(leases);
   }
 
-  /** Of a pod that has ended: what it had, it has no more. */
+  /** Returns the state of a pod that has ended and has no leases any more. */
   static PodState ended() {
     return new PodState(Reason.ENDED, "the pod has ended, and its leases with it", Map.of(), false);
   }

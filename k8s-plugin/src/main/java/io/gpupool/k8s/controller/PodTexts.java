@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 final class PodTexts {
   private PodTexts() {}
 
-  /** Empty while nothing is known. */
+  /** Returns the state; empty while nothing is known. */
   static Optional<PodState> state(
       List<PodLease> claims, boolean pausing, Map<String, String> leases) {
     if (pausing) {
@@ -50,7 +50,7 @@ final class PodTexts {
                 leases));
   }
 
-  /** For one that no node has taken for so long. */
+  /** Returns the state of a pod that no node has taken for so long. */
   static PodState givenBack(Duration unplaced, Map<String, String> leases) {
     return new PodState(
         Reason.GIVEN_BACK,

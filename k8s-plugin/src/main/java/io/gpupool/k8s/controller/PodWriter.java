@@ -26,7 +26,7 @@ final class PodWriter implements PodLeases.Teller {
   private static final Set<Reason> URGENT =
       Set.of(Reason.GRANTED, Reason.REFUSED, Reason.GIVEN_BACK);
 
-  /** Of so many pods the places are kept as fresh as the options have it. */
+  /** The number of pods up to which places are kept as fresh as the options say. */
   private static final int PODS = 100;
 
   private static final int CONFLICTS = 4;
@@ -60,7 +60,7 @@ final class PodWriter implements PodLeases.Teller {
     this.random = random;
   }
 
-  /** What is written of one pod. */
+  /** The state to write of one pod. */
   private final class Page {
     private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
     private PodFacts pod;
@@ -81,7 +81,7 @@ final class PodWriter implements PodLeases.Teller {
           && PodPatches.ofStatus(pod, state, timers.now()).isEmpty();
     }
 
-    /** Whether somebody waits to hear it. */
+    /** Returns whether somebody waits to hear it. */
     private boolean isUrgent() {
       return state.reason() != Reason.ENDED && mattersNow();
     }
@@ -101,7 +101,7 @@ final class PodWriter implements PodLeases.Teller {
     plan(page);
   }
 
-  /** Has a pod that has ended say of no lease any more that it is granted. */
+  /** Writes that a pod has ended and that its leases are no longer granted. */
   void ended(PodFacts pod) {
     Page page = pages.computeIfAbsent(pod.key().uid(), uid -> new Page(pod, PodState.ended()));
     if (!isOlder(pod.version(), page.pod.version())) {
@@ -191,7 +191,7 @@ final class PodWriter implements PodLeases.Teller {
     calls.run(() -> written(pod, state), result -> done(page, result), e -> failed(page, e));
   }
 
-  /** The pod as it is then; empty if it is gone. */
+  /** Returns the pod as written; empty if it is gone. */
   private Optional<PodFacts> written(PodFacts pod, PodState state) {
     PodFacts now = pod;
     for (int conflicts = 0; ; conflicts++) {
@@ -280,7 +280,7 @@ final class PodWriter implements PodLeases.Teller {
         ignored -> {},
         failure -> {
           LOG.debug("event {} of pod {} cannot be written", reason, pod, failure);
-          // One of a namespace that is ending is refused.
+          // Events in a namespace that is ending are refused.
           if (tries < EVENT_TRIES
               && (failure.getCode() == 0 || failure.getCode() >= SERVER_ERROR)) {
             timers.after(

@@ -29,7 +29,7 @@ final class Pods {
   private final Map<String, Managed> byUid = new HashMap<>();
   private boolean apart = true;
 
-  /** A pod. */
+  /** A pod and its leases. */
   private static final class Managed {
     private final PodLeases leases;
     private PodFacts facts;
@@ -55,7 +55,10 @@ final class Pods {
     lookEvery = around.times().nodeGone().dividedBy(10);
   }
 
-  /** Whether the pool has been asked for the tenants of all pods, or cannot be; asks for them. */
+  /**
+   * Returns whether the pool was asked for the tenants of all pods, or cannot be; asks for those
+   * that are missing.
+   */
   boolean areTenantsAnswered() {
     return byUid.values().stream()
             .map(pod -> pod.facts.key().namespace())
@@ -64,7 +67,7 @@ final class Pods {
         == 0;
   }
 
-  /** Begins to ask for leases, and to look now and then for pods whose nodes are gone. */
+  /** Begins to ask for leases, and to look from time to time for pods whose nodes are gone. */
   void start() {
     goOn();
     look();
@@ -132,7 +135,7 @@ final class Pods {
     }
   }
 
-  /** Goes on with the pods of a tenant's namespaces. */
+  /** Updates the pods of a tenant's namespaces. */
   void refresh(String tenant) {
     for (Managed pod : inOrder()) {
       if (tenants.of(pod.facts.key().namespace()).filter(tenant::equals).isPresent()) {
@@ -162,7 +165,7 @@ final class Pods {
     }
   }
 
-  /** What is known of a pod, if it is to have leases or has still some. */
+  /** Returns the leases of a pod that is to have some or still has some. */
   Optional<PodLeases> find(String uid) {
     return Optional.ofNullable(byUid.get(uid)).map(pod -> pod.leases);
   }
@@ -184,7 +187,7 @@ final class Pods {
     inOrder().forEach(this::refresh);
   }
 
-  /** Who was there first asks first. */
+  /** Returns the pods by age: the oldest asks first. */
   private List<Managed> inOrder() {
     List<Managed> pods = new ArrayList<>(byUid.values());
     pods.sort(Comparator.comparing(pod -> pod.facts.created()));

@@ -35,7 +35,7 @@ final class PoolCalls {
     leases = new LeaseConnections(connect, thread, timers::nowNanos);
   }
 
-  /** For one call. */
+  /** Returns a stub for one call. */
   PoolGrpc.PoolStub pool() {
     connection.retrySoon();
     return PoolGrpc.newStub(connection.channel())
@@ -44,7 +44,7 @@ final class PoolCalls {
         .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** For one call. */
+  /** Returns a stub for one call of an admin. */
   PoolAdminGrpc.PoolAdminStub admin() {
     connection.retrySoon();
     return PoolAdminGrpc.newStub(connection.channel())
@@ -59,7 +59,7 @@ final class PoolCalls {
     return () -> call.cancel("no longer wanted");
   }
 
-  /** An answer that is one message. */
+  /** Returns an observer of an answer that is one message. */
   static <T> StreamObserver<T> answer(Consumer<T> answered, Consumer<Status> failed) {
     return new StreamObserver<>() {
       @Override

@@ -39,7 +39,7 @@ final class Releases {
     this.random = random;
   }
 
-  /** One lease that is to end. */
+  /** A lease that is to end. */
   private final class Release {
     private final String lease;
     private final String reason;
@@ -52,7 +52,7 @@ final class Releases {
     }
   }
 
-  /** Whether a lease is to end. */
+  /** Returns whether a lease is to end. */
   boolean has(String lease) {
     return releases.containsKey(lease);
   }

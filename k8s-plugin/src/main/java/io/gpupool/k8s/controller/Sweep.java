@@ -21,7 +21,7 @@ final class Sweep {
   private static final int SOONER = 60;
   private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
 
-  /** When it can be trusted that a pod that is not known is not there. */
+  /** The condition under which an unknown pod can be taken for gone. */
   interface Trust {
     boolean isThere();
   }
@@ -123,7 +123,7 @@ final class Sweep {
     if (!settled) {
       return;
     }
-    // What the pool tells may be older than what its streams have told since.
+    // The list may be older than the latest news from the streams.
     if (suspects.contains(lease.getId())) {
       end(lease.getId(), "its pod has another one");
     } else {
@@ -131,7 +131,7 @@ final class Sweep {
     }
   }
 
-  /** Ends the lease of a pod that is not known, if the API server does not know it either. */
+  /** Ends the lease of an unknown pod, if the API server does not know the pod either. */
   private void ask(String lease, PodKey key) {
     calls.run(
         () -> api.get(key),

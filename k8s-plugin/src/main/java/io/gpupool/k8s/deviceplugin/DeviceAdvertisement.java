@@ -25,12 +25,12 @@ final class DeviceAdvertisement {
     this.patienceNanos = patienceNanos;
   }
 
-  /** Before the pool was ever known there are none. */
+  /** Returns the devices; none before the pool was ever known. */
   DeviceList seats() {
     return devices;
   }
 
-  /** Whether something is different now. */
+  /** Returns whether anything changed. */
   boolean update(OptionalInt healthyGpus, long nowNanos) {
     DeviceList before = devices;
     if (healthyGpus.isPresent()) {
@@ -51,8 +51,9 @@ final class DeviceAdvertisement {
   }
 
   /**
-   * Why a container cannot be given these; empty: it can. A seat that was shown once is one still,
-   * for the kubelet may be about to hear that it has gone, and would fail the pod for good.
+   * Returns why a container cannot be given these devices; empty: it can. A device that was
+   * advertised once stays valid: the kubelet may be about to hear that it is gone, and would fail
+   * the pod for good.
    */
   Optional<String> objection(List<String> ids) {
     if (ids.isEmpty()) {

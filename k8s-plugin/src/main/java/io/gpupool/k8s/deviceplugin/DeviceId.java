@@ -16,7 +16,7 @@ final class DeviceId {
     return PREFIX + number;
   }
 
-  /** Empty: no seat is called so. */
+  /** Returns the number of a device; empty if there is no device of this ID. */
   static OptionalInt number(String id) {
     Matcher matcher = FORM.matcher(id);
     return matcher.matches()

@@ -25,7 +25,7 @@ public final class DevicePlugin implements AutoCloseable {
   private volatile boolean closed;
   private volatile boolean serving;
 
-  // The rest is the thread's.
+  // The rest is owned by the thread.
   private final KubeletRegistration registration;
   private final StateChangeLogger saying = new StateChangeLogger(LOG);
   private Optional<PluginSocket> socket = Optional.empty();
@@ -41,9 +41,9 @@ public final class DevicePlugin implements AutoCloseable {
   }
 
   /**
-   * Starts whether there is a kubelet, and whether the pool is known, or not yet.
+   * Starts the plugin, even if there is no kubelet yet or the pool is not known yet.
    *
-   * @param loops for its connections; not closed with it
+   * @param loops event loops of its connections; not closed with this
    */
   public static DevicePlugin start(
       PoolState poolState, PluginOptions options, EventLoopGroup loops) {
@@ -52,17 +52,17 @@ public final class DevicePlugin implements AutoCloseable {
     return plugin;
   }
 
-  /** Whether the socket is there, so that a kubelet may come. */
+  /** Returns whether the socket is there, so that a kubelet may connect. */
   public boolean isServing() {
     return serving;
   }
 
-  /** Whether a kubelet is being told of the devices. */
+  /** Returns whether a kubelet is watching the devices. */
   public boolean isWatched() {
     return serving && service.isWatched();
   }
 
-  /** How many times a kubelet has taken the plugin. */
+  /** Returns how many times a kubelet has accepted the plugin. */
   public long registrations() {
     return registration.registrations();
   }
@@ -90,12 +90,12 @@ public final class DevicePlugin implements AutoCloseable {
         registration.look(service.isWatched(), System.nanoTime());
       }
     } catch (RuntimeException e) {
-      // The next look may go well; without this thread the node would have no devices for ever.
+      // The next look may succeed; without this thread the node would have no devices.
       LOG.error("looking after the device plugin failed", e);
     }
   }
 
-  /** Makes the socket if the kubelet has removed it, as each does when it starts. */
+  /** Makes the socket if it is missing; each kubelet removes it when it starts. */
   private void serve() {
     if (socket.filter(PluginSocket::isInPlace).isPresent()) {
       return;
@@ -106,7 +106,8 @@ public final class DevicePlugin implements AutoCloseable {
       saying.info("there is no folder " + options.folder() + " (yet): is a kubelet here?");
       return;
     }
-    // Whoever comes later is the newer one, and stays: else two would take turns for ever.
+    // The plugin that comes later is the newer one and stays; otherwise two would take turns
+    // forever.
     if (served && PluginSocket.isServed(options.socket())) {
       saying.warn("another plugin has taken over " + options.socket());
       return;

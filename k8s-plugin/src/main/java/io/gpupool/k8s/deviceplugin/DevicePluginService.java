@@ -40,7 +40,7 @@ final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
     plan = new DeviceAdvertisement(options.maxSeats(), options.patience().toNanos());
   }
 
-  /** Asks the pool anew and tells the kubelet what is different. */
+  /** Asks the pool for its GPUs and tells the kubelet of changes. */
   synchronized void refresh() {
     if (plan.update(poolState.healthyGpus(), System.nanoTime())) {
       LOG.info("the node has {} now", plan.seats());
@@ -48,7 +48,7 @@ final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
     }
   }
 
-  /** Whether a kubelet listens to what seats there are. */
+  /** Returns whether a kubelet watches the devices. */
   synchronized boolean isWatched() {
     return !streams.isEmpty();
   }
@@ -114,7 +114,7 @@ final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
     return plan.objection(container.getDevicesIdsList());
   }
 
-  /** Not asked for by the options; there is nothing to do. */
+  /** Does nothing; the options do not ask for this call. */
   @Override
   public void preStartContainer(
       PreStartContainerRequest request, StreamObserver<PreStartContainerResponse> kubelet) {

@@ -15,7 +15,7 @@ import java.util.Optional;
  * when the socket is made.
  */
 record FileIdentity(Object key, FileTime made) {
-  /** Empty: there is no such file. */
+  /** Returns the file's identity; empty if there is no such file. */
   static Optional<FileIdentity> of(Path path) {
     try {
       BasicFileAttributes file =

@@ -50,12 +50,12 @@ final class FolderWatch implements AutoCloseable {
                     StandardWatchEventKinds.ENTRY_DELETE));
       }
     } catch (IOException e) {
-      // There is no such folder now.
+      // The folder does not exist now.
       key = Optional.empty();
     }
   }
 
-  /** Returns after a change, or after that time. */
+  /** Returns after a change, or when the time is over. */
   void await(Duration longest) throws InterruptedException {
     if (key.filter(WatchKey::isValid).isEmpty()) {
       register();

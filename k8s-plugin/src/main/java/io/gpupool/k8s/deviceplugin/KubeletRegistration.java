@@ -49,12 +49,12 @@ final class KubeletRegistration {
             .build();
   }
 
-  /** How many times a kubelet has taken it; for any thread. */
+  /** Returns how many times a kubelet has accepted it; for any thread. */
   long registrations() {
     return registrations;
   }
 
-  /** The plugin's socket is another one now. */
+  /** Begins anew, because the plugin has a new socket. */
   void begin() {
     registered = false;
     backOff.reset();

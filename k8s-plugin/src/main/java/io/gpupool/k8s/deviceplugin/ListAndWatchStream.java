@@ -13,7 +13,7 @@ final class ListAndWatchStream {
   private DeviceList sent;
   private DeviceList newest;
 
-  /** Only while the call is being taken. */
+  /** May be called only while the call is being accepted. */
   ListAndWatchStream(ServerCallStreamObserver<ListAndWatchResponse> kubelet, DeviceList first) {
     this.kubelet = kubelet;
     newest = first;

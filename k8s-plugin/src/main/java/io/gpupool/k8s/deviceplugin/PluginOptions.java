@@ -31,10 +31,10 @@ public record PluginOptions(
   public static final String RESOURCE = "gpupool.io/gpu-percent";
   public static final Path FOLDER = Path.of("/var/lib/kubelet/device-plugins");
 
-  // By how much the name is longer until the socket is served: a dot, and a dot with a number.
+  // The extra length of the name until the socket is served: a dot, and a dot with a number.
   private static final int TEMPORARY_CHARACTERS = 10;
 
-  /** Throws {@link IllegalArgumentException} for what cannot be; the message is for people. */
+  /** Throws {@link IllegalArgumentException} for invalid options; the message is for people. */
   public PluginOptions {
     if (maxSeats < DeviceList.PER_GPU) {
       throw new IllegalArgumentException(
@@ -52,7 +52,7 @@ public record PluginOptions(
     new UnixAddress(folder.resolve(socketName) + "x".repeat(TEMPORARY_CHARACTERS));
   }
 
-  /** As on any node. */
+  /** Returns options that fit any node. */
   public static PluginOptions of(ContainerAllocation wiring) {
     return new PluginOptions(
         RESOURCE,

@@ -30,14 +30,14 @@ public final class PluginSocket implements AutoCloseable {
   }
 
   /**
-   * Serves there, in the place of whoever does.
+   * Serves at the path, and replaces any other socket there.
    *
    * @throws IOException if no socket can be made there
    */
   public static PluginSocket serve(Path path, EventLoopGroup loops, BindableService... services)
       throws IOException {
-    // Made under a name of its own and moved: nobody finds a socket on which nobody listens yet,
-    // and closing, which removes what was bound, removes no socket of the one that comes after.
+    // It is made under a temporary name and then moved, so nobody finds a socket before it is
+    // served. Closing removes the bound name, and so never the socket of a successor.
     Path made =
         path.resolveSibling("." + path.getFileName() + "." + Integer.toHexString(randomNumber()));
     NettyServerBuilder builder =
@@ -64,7 +64,7 @@ public final class PluginSocket implements AutoCloseable {
     return ThreadLocalRandom.current().nextInt();
   }
 
-  /** Whether somebody listens there. */
+  /** Returns whether somebody listens at the path. */
   static boolean isServed(Path path) {
     if (!Files.exists(path)) {
       return false;
@@ -77,19 +77,19 @@ public final class PluginSocket implements AutoCloseable {
     }
   }
 
-  /** Whether the kubelet would find this one. */
+  /** Returns whether the kubelet would find this socket. */
   public boolean isInPlace() {
     return FileIdentity.of(path).filter(identity::equals).isPresent();
   }
 
-  /** Ends all calls and removes the socket, unless it is another's by now. */
+  /** Ends all calls and removes the socket, unless another has replaced it. */
   @Override
   public void close() {
     if (isInPlace()) {
       try {
         Files.deleteIfExists(path);
       } catch (IOException e) {
-        // Nobody will listen there; the next plugin takes its place.
+        // Nobody will listen there; the next plugin replaces it.
       }
     }
     server.shutdownNow();

@@ -44,9 +44,9 @@ public final class PoolGpus implements PoolState, AutoCloseable {
   }
 
   /**
-   * Asks at once, and again that long after each answer.
+   * Starts to ask: at once, and again that long after each answer.
    *
-   * @param pool to its control plane, with what it takes to be let in; not closed with this
+   * @param pool a channel to its control plane with the necessary credentials; not closed with this
    */
   public static PoolGpus ask(ManagedChannel pool, Duration every, EventLoop loop) {
     PoolGpus gpus = new PoolGpus(pool, every, loop);
@@ -67,7 +67,7 @@ public final class PoolGpus implements PoolState, AutoCloseable {
 
   private void askAgain() {
     if (!closed) {
-      // Else it would try to connect less and less often.
+      // Otherwise it would try to connect less and less often.
       if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
         channel.enterIdle();
       }

@@ -5,13 +5,13 @@ import java.util.OptionalInt;
 
 /** The state of the pool, as the pool reports it. For any thread; does not block. */
 public interface PoolState {
-  /** Empty: not known at the moment. */
+  /** Returns the number of healthy GPUs; empty: not known at the moment. */
   OptionalInt healthyGpus();
 
-  /** Has the listener run after every change, on any thread, until the answer is closed. */
+  /** Runs the listener after every change, on any thread, until the subscription is closed. */
   Subscription onChange(Runnable listener);
 
-  /** A listener's place. */
+  /** The registration of a listener. */
   interface Subscription extends AutoCloseable {
     @Override
     void close();

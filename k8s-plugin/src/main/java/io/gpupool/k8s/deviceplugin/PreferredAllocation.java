@@ -14,10 +14,10 @@ final class PreferredAllocation {
   private PreferredAllocation() {}
 
   /**
-   * Those that must be among them, and the lowest of the others: as many as are wanted, or all that
-   * there are.
+   * Chooses the devices that must be included and the lowest of the others: as many as are wanted,
+   * or all that there are.
    *
-   * @throws IllegalArgumentException if more must be among them than are wanted
+   * @throws IllegalArgumentException if more must be included than are wanted
    */
   static List<String> choose(List<String> available, List<String> mustInclude, int size) {
     SequencedSet<String> chosen = new LinkedHashSet<>(mustInclude);
@@ -36,7 +36,7 @@ final class PreferredAllocation {
     return List.copyOf(chosen);
   }
 
-  /** A seat with its number, which is looked up once; what is no seat is last. */
+  /** A device ID with its number, which is parsed once; IDs without a number come last. */
   private record Ranked(String id, int number) {
     static Ranked of(String id) {
       return new Ranked(id, DeviceId.number(id).orElse(Integer.MAX_VALUE));

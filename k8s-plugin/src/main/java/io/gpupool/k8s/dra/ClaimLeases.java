@@ -30,18 +30,21 @@ final class ClaimLeases {
   private static final int MOST_LOOK_PAUSE = 4;
   private static final Logger LOG = LoggerFactory.getLogger(ClaimLeases.class);
 
-  /** What it takes to ask for leases. */
+  /** The pool and cluster as needed to ask for leases. */
   interface Pool {
-    /** Whether it has ever said what it has. */
+    /** Returns whether the pool has ever reported what it has. */
     boolean isKnown();
 
-    /** The device of this name as it is now. */
+    /** Returns the device of this name as it is now. */
     Optional<PoolDevice> device(String pool, String name);
 
-    /** The node that a pod is bound to; empty while it is to none, or that cannot be learned. */
+    /**
+     * Returns the node that a pod is bound to; empty while it is bound to none, or if that cannot
+     * be learned.
+     */
     Optional<String> node(ClaimReading.Pod pod);
 
-    /** Asks, and holds what is granted until it is told to let go. */
+    /** Asks for a lease, and holds it until told to let go. */
     Hold ask(
         ClaimReading.Wanted wanted,
         PoolDevice device,
@@ -52,7 +55,7 @@ final class ClaimLeases {
 
     void later(Duration pause, Runnable task);
 
-    /** Tells a pod's owner, by an event. */
+    /** Tells a pod's owner by an event. */
     void tell(ClaimReading.Pod pod, boolean warning, String reason, String message);
   }
 
@@ -61,7 +64,7 @@ final class ClaimLeases {
     void releaseHold();
   }
 
-  /** A claim's lease is for one of its pods. */
+  /** The key of a lease: a claim, and the pod that the lease is for. */
   private record Key(String claim, String pod) {
     static Key of(ClaimReading.Wanted wanted) {
       return new Key(wanted.uid(), wanted.pod().uid());
@@ -74,7 +77,7 @@ final class ClaimLeases {
   private final Duration retry;
 
   /**
-   * Has no leases yet.
+   * Begins without leases.
    *
    * @param retry the pause before a lease is asked for again; later ones are longer
    */
@@ -83,7 +86,7 @@ final class ClaimLeases {
     this.retry = retry;
   }
 
-  /** Sees to a claim as it is now. */
+  /** Updates the leases of a claim to the claim as it is now. */
   void look(String claim, ClaimReading reading) {
     switch (reading) {
       case ClaimReading.Nothing nothing -> {
@@ -124,9 +127,9 @@ final class ClaimLeases {
   }
 
   /**
-   * Ends leases that no claim has, as a controller that ended too soon may have left them.
+   * Ends leases that no claim has; a controller that ended too soon may have left them.
    *
-   * @param holder the user whose leases the claims' are
+   * @param holder the user that holds the claims' leases
    * @param isUsed whether the API server still knows a pod that uses the claim
    */
   void sweep(ListLeasesReply leases, String holder, Predicate<LeaseInfo> isUsed) {
@@ -144,7 +147,7 @@ final class ClaimLeases {
     }
   }
 
-  /** Lets go without ending anything. */
+  /** Lets all leases go without ending them. */
   void close() {
     entries.values().forEach(Entry::releaseHold);
     entries.clear();
@@ -181,8 +184,8 @@ final class ClaimLeases {
                 + " (any more)");
         return;
       }
-      // A claim is allocated a moment before its pod is bound. The node sees the leases of its own
-      // pods alone, so the pool has to know it.
+      // A claim is allocated a moment before its pod is bound. The pool has to know the node,
+      // because a node sees only the leases of its own pods.
       Optional<String> node = pool.node(wanted.pod());
       if (node.isEmpty()) {
         pool.later(looks.next(), this::ask);

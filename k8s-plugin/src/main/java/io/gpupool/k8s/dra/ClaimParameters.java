@@ -16,10 +16,11 @@ final class ClaimParameters {
   private ClaimParameters() {}
 
   /**
-   * The class of the lease that a request of a claim is to have; what a claim says comes after its
-   * device class, and counts.
+   * Returns the class of the lease for a claim's request. The configuration of a claim comes after
+   * that of its device class, and wins.
    *
-   * @throws IllegalArgumentException if something else is said; the message is for people
+   * @throws IllegalArgumentException if the configuration has anything else; the message is for
+   *     people
    */
   static LeaseClass leaseClass(List<DeviceAllocationConfiguration> configs, String request) {
     LeaseClass last = LeaseClass.BATCH;
@@ -60,9 +61,9 @@ final class ClaimParameters {
                     + LeaseClass.ALL));
   }
 
-  /** Whether it is said of that request, or of all. */
+  /** Returns whether a configuration is for that request, or for all. */
   private static boolean isFor(List<String> requests, String request) {
-    // A request of several alternatives is named before the one that was chosen.
+    // A request with alternatives is named before the chosen one.
     return requests.isEmpty()
         || requests.contains(request)
         || requests.contains(request.split("/", 2)[0]);

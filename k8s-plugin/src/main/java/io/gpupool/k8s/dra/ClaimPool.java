@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
 final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ClaimPool.class);
   private static final long CALL_SECONDS = 20;
-  // As long as the pool lets a request wait.
+  // The longest that the pool lets a request wait.
   private static final Duration WAIT = Duration.ofDays(30);
 
   private final KubernetesClient client;
@@ -69,7 +69,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
     return PoolGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** Asks what there is. */
+  /** Asks the pool for its servers and devices. */
   void refresh() {
     ListServersReply there = blocking().listServers(ListRequest.getDefaultInstance());
     ListGpusReply gpus = blocking().listGpus(ListRequest.getDefaultInstance());
@@ -137,7 +137,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
             .setWaitMillis(WAIT.toMillis())
             .setGraceMillis(options.grace().toMillis())
             .setRequestId(ids.of("claim/" + wanted.uid() + "/" + wanted.pod().uid()))
-            // Whether another controller has asked before is not known, and that lease is wanted.
+            // Another controller may have asked before, and that lease is wanted.
             .setResumed(true)
             .setHolder(
                 Holder.newBuilder()
@@ -164,7 +164,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
           .releaseLease(
               ReleaseLeaseRequest.newBuilder().setLeaseId(lease).setReason(reason).build());
     } catch (StatusRuntimeException e) {
-      // It is ended by the next sweep, or is not there any more.
+      // The next sweep ends it, if it still exists.
       LOG.debug("lease {} is not released now", lease, e);
     }
   }

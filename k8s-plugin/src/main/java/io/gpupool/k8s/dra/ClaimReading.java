@@ -16,17 +16,18 @@ import java.util.OptionalLong;
 
 /** The meaning of a claim for this driver. */
 sealed interface ClaimReading {
-  /** Nothing yet, nothing any more, or nothing of this driver's. */
+  /** A claim that needs nothing yet, needs nothing any more, or is not for this driver. */
   record Nothing() implements ClaimReading {}
 
-  /** It cannot be served as it stands. */
+  /** A claim that cannot be served as it stands. */
   record Refused(Pod pod, String reason) implements ClaimReading {}
 
   /**
-   * A device of which a pod is to have so much.
+   * A claim to a device, or to a part of one, for a pod.
    *
-   * @param leaseClass what the pod does with its time
-   * @param other the last of the pods that use the claim, too, and cannot: it stays the first one's
+   * @param leaseClass how the pod uses the device's time
+   * @param other the refusal of the last other pod that uses the claim; the claim stays with the
+   *     first pod
    */
   record Wanted(
       String uid,
@@ -40,10 +41,10 @@ sealed interface ClaimReading {
       Optional<Refused> other)
       implements ClaimReading {}
 
-  /** Who uses it. */
+  /** A pod that uses a claim. */
   record Pod(String uid, String namespace, String name) {}
 
-  /** Reads one as the API server has it. */
+  /** Reads a claim as the API server has it. */
   static ClaimReading of(ResourceClaim claim) {
     if (claim.getStatus() == null || claim.getStatus().getAllocation() == null) {
       return new Nothing();
@@ -106,7 +107,7 @@ sealed interface ClaimReading {
     return new Pod(user.getUid(), claim.getMetadata().getNamespace(), user.getName());
   }
 
-  /** Names may have the driver's domain before them. */
+  /** Returns an amount, whose name may have the driver's domain as prefix. */
   private static Optional<BigDecimal> amount(Map<String, Quantity> consumed, String name) {
     return Optional.ofNullable(
             consumed.getOrDefault(name, consumed.get(DraNames.DRIVER + "/" + name)))

@@ -52,12 +52,12 @@ public final class DraController implements AutoCloseable {
   }
 
   /**
-   * Answers at once; what cannot be reached is tried again.
+   * Starts the driver. It returns at once; whatever cannot be reached is retried.
    *
    * @param client not closed with this
-   * @param connect connects anew to the pool's control plane, with an admin's credentials; what it
-   *     makes is closed with this
-   * @param leaseKey from which the ids of requests are made; the same at each start
+   * @param connect opens a connection to the pool's control plane, with an admin's credentials; the
+   *     connections are closed with this
+   * @param leaseKey the key of request ids; the same at each start
    */
   public static DraController start(
       KubernetesClient client,
@@ -73,7 +73,7 @@ public final class DraController implements AutoCloseable {
     return controller;
   }
 
-  /** Whether the claims are known. */
+  /** Returns whether the claims are known. */
   public boolean isReady() {
     return claims.hasSynced();
   }
@@ -118,7 +118,7 @@ public final class DraController implements AutoCloseable {
     }
   }
 
-  /** Asks the API server itself: what was watched may be old. */
+  /** Asks the API server itself, because the watched state may be old. */
   private boolean isUsed(LeaseInfo lease) {
     ResourceClaim claim =
         client
@@ -140,7 +140,7 @@ public final class DraController implements AutoCloseable {
     }
   }
 
-  /** Lets all leases go without ending them: the next controller takes them over. */
+  /** Lets all leases go without ending them; the next controller takes them over. */
   @Override
   public void close() {
     claims.stop();
@@ -160,7 +160,7 @@ public final class DraController implements AutoCloseable {
     pool.close();
   }
 
-  /** What the API server tells of claims. */
+  /** The recipient of changes of claims. */
   private final class Changes implements ResourceEventHandler<ResourceClaim> {
     @Override
     public void onAdd(ResourceClaim claim) {

@@ -5,10 +5,10 @@ import java.util.Locale;
 
 /** The names that driver, scheduler and pool share. */
 final class DraNames {
-  /** The driver's, and that of the class of its devices. */
+  /** The name of the driver and of its device class. */
   static final String DRIVER = "gpupool.io";
 
-  /** The kind of the devices that stand for claims, for container runtimes. */
+  /** The kind of devices that stand for claims, for container runtimes. */
   static final String CLAIM_KIND = "gpupool.io/claim";
 
   static final String MEMORY = "memory";
@@ -19,14 +19,14 @@ final class DraNames {
   private DraNames() {}
 
   /**
-   * What stands for a claim: among a lease's containers, in the environment of its containers, and
-   * as a device's name.
+   * Returns the name that stands for a claim: among a lease's containers, in the environment of its
+   * containers, and as a device's name.
    */
   static String claim(String uid) {
     return "claim-" + uid;
   }
 
-  /** The pool of devices that are one server's. */
+  /** Returns the name of a server's pool of devices. */
   static String pool(String server) {
     return plain(server, '.');
   }
@@ -35,7 +35,7 @@ final class DraNames {
     return plain(gpuUuid, '-');
   }
 
-  /** In small letters, digits and hyphens, as names in Kubernetes are. */
+  /** Turns a text into a Kubernetes name, of small letters, digits and hyphens. */
   private static String plain(String text, char allowed) {
     StringBuilder plain = new StringBuilder();
     for (char c : text.toLowerCase(Locale.ROOT).toCharArray()) {

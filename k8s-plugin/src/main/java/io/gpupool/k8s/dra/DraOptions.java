@@ -27,7 +27,7 @@ public record DraOptions(
     Duration sweep) {
   public static final String PARTITION = "dra";
 
-  /** As in any cluster. */
+  /** Returns options that fit any cluster. */
   public static DraOptions of(String release, String cluster, String partition, Duration grace) {
     return new DraOptions(
         release,
@@ -40,7 +40,7 @@ public record DraOptions(
         Duration.ofSeconds(60));
   }
 
-  /** The user whose leases this cluster's claims are, as the pool shows it. */
+  /** Returns the user that holds the leases of this cluster's claims, as the pool shows it. */
   String holder() {
     return "kubernetes-dra/" + cluster;
   }

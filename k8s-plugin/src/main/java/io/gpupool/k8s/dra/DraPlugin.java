@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class DraPlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DraPlugin.class);
-  // Of the 45 s that the kubelet waits for.
+  // The kubelet waits for 45 s in all.
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final Duration LOOK = Duration.ofSeconds(1);
 
@@ -37,7 +37,7 @@ public final class DraPlugin implements AutoCloseable {
   private final Thread thread;
   private volatile boolean registered;
 
-  // The thread's.
+  // Owned by the thread.
   private Optional<PluginSocket> served = Optional.empty();
   private Optional<PluginSocket> found = Optional.empty();
   private String problem = "";
@@ -51,11 +51,11 @@ public final class DraPlugin implements AutoCloseable {
   }
 
   /**
-   * Starts whether there is a kubelet or not yet.
+   * Starts the plugin, whether there is a kubelet yet or not.
    *
-   * @param pool to its control plane, with credentials of this node; not closed with this
-   * @param wiring what containers get
-   * @param cdiFolder where the container runtime finds devices
+   * @param pool a channel to its control plane, with credentials of this node; not closed with this
+   * @param wiring the mounts and environment of containers
+   * @param cdiFolder the folder in which the container runtime finds devices
    * @param kubeletFolder the kubelet's own, /var/lib/kubelet, seen here at the same path
    */
   public static DraPlugin start(
@@ -77,18 +77,18 @@ public final class DraPlugin implements AutoCloseable {
     return kubeletFolder.resolve("plugins").resolve(DraNames.DRIVER);
   }
 
-  /** Removes the files of all claims, when nobody will be asked to, and the driver's folder. */
+  /** Removes the driver's folder and the files of all claims, when nobody will ask for that. */
   public static void removeTraces(Path cdiFolder, Path kubeletFolder) throws IOException {
     NodeClaims.unprepareAll(cdiFolder);
     Files.deleteIfExists(endpointFolder(kubeletFolder));
   }
 
-  /** Whether the kubelet knows it. */
+  /** Returns whether the kubelet knows it. */
   public boolean isRegistered() {
     return registered;
   }
 
-  /** Has both sockets there, as long as it runs. The kubelet looks into the folder by itself. */
+  /** Keeps both sockets in place while it runs. The kubelet looks into the folder by itself. */
   private void run() {
     try {
       while (true) {
@@ -109,7 +109,7 @@ public final class DraPlugin implements AutoCloseable {
         Files.createDirectories(endpoint.getParent());
         served = serve(served, endpoint, service, service.older());
       }
-      // Once there is something to find, and only where a kubelet looks.
+      // Only once there is something to find, and only if a kubelet looks there.
       if (Files.isDirectory(registration.getParent())
           && found.filter(PluginSocket::isInPlace).isEmpty()) {
         registered = false;
@@ -142,7 +142,7 @@ public final class DraPlugin implements AutoCloseable {
     }
   }
 
-  /** Tells the kubelet where the driver is. */
+  /** The service that tells the kubelet where the driver is. */
   private final class Registration extends RegistrationGrpc.RegistrationImplBase {
     @Override
     public void getInfo(InfoRequest request, StreamObserver<PluginInfo> kubelet) {

@@ -34,7 +34,10 @@ final class DraService extends DRAPluginGrpc.DRAPluginImplBase {
     this.claims = claims;
   }
 
-  /** The same under the name of the version before, whose messages are these. */
+  /**
+   * Returns the same service under the name of the previous API version, which has the same
+   * messages.
+   */
   BindableService older() {
     return () -> {
       ServerServiceDefinition.Builder builder = ServerServiceDefinition.builder(OLDER);

@@ -26,7 +26,7 @@ final class EventLimit {
     this.nowNanos = nowNanos;
   }
 
-  /** Whether an event may be written, which then counts as written. */
+  /** Returns whether an event may be written, which then counts as written. */
   boolean admits(String podUid, String reason, String message) {
     long now = nowNanos.getAsLong();
     writtenAtNanos.values().removeIf(at -> now - at >= PERIOD.toNanos());

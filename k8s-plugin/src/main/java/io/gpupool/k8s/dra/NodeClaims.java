@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 final class NodeClaims {
   private static final long CALL_SECONDS = 10;
 
-  /** After which the first look is followed by another, and the most that grows to. */
+  /** The pause after the first look; later ones grow up to the longest. */
   private static final Duration FIRST_PAUSE = Duration.ofMillis(300);
 
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
@@ -40,10 +40,11 @@ final class NodeClaims {
   private final Duration patience;
 
   /**
-   * Begins with nothing.
+   * Begins without claims.
    *
-   * @param pool with credentials of this node, to which the pool shows the leases of its pods
-   * @param patience how long a lease is waited for
+   * @param pool a channel with credentials of this node, to which the pool shows the leases of its
+   *     pods
+   * @param patience how long to wait for a lease
    */
   NodeClaims(ManagedChannel pool, ContainerWiring wiring, Path cdiFolder, Duration patience) {
     this.pool = PoolGrpc.newBlockingStub(pool);
@@ -52,18 +53,18 @@ final class NodeClaims {
     this.patience = patience;
   }
 
-  /** A claim that can be used: its device, and that for the container runtime. */
+  /** A claim that can be used: its device, and the device's name for the container runtime. */
   record Prepared(String pool, String device, String cdiDevice) {}
 
   /**
-   * May be called again for the same claim.
+   * Prepares a claim; may be called again for the same claim.
    *
    * @throws IOException if it cannot be used now; the message is for people
    */
   Prepared prepare(String claim) throws IOException, InterruptedException {
     String name = DraNames.claim(claim);
     long deadline = System.nanoTime() + patience.toNanos();
-    // Each look lists all leases of the node's pods, and with a full pool many claims wait.
+    // Each look lists all leases of the node's pods, and many claims wait when the pool is full.
     BackOff pauses = BackOff.exact(FIRST_PAUSE, LONGEST_PAUSE);
     Optional<LeaseInfo> lease = find(name);
     while (lease.isEmpty()) {
@@ -86,7 +87,7 @@ final class NodeClaims {
         spec.qualifiedNames().getFirst());
   }
 
-  /** May be called again for the same claim. */
+  /** Undoes the preparation of a claim; may be called again for the same claim. */
   void unprepare(String claim) throws IOException {
     Files.deleteIfExists(file(DraNames.claim(claim)));
   }

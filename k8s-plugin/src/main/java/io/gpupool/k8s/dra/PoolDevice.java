@@ -26,10 +26,10 @@ record PoolDevice(
     long memoryMebibytes,
     int computePercent,
     Optional<TaintReason> ailment) {
-  // What can be had in part has at least two steps.
+  // A device that can be had in part has at least two steps.
   private static final int LEAST = 2;
 
-  /** Why nothing more is allocated. */
+  /** The reasons not to allocate any more. */
   enum TaintReason {
     unhealthy,
     draining
@@ -44,8 +44,8 @@ record PoolDevice(
   }
 
   /**
-   * All that the pool has. Partitions that are not reserved for exactly one tenant are none of
-   * them: others could take what the scheduler gives away.
+   * Returns all devices of the pool. Partitions that are not reserved for exactly one tenant are
+   * left out: others could take what the scheduler gives away.
    */
   static List<PoolDevice> of(
       ListServersReply servers,

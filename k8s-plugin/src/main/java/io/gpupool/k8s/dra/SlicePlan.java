@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 
 /** The devices as published to Kubernetes: those of each pool, in lists that fit a slice. */
 final class SlicePlan {
-  // Of devices of which some may have taints.
+  // The limit for devices of which some may have taints.
   static final int DEVICES_PER_SLICE = 64;
 
   static final String TAINT = "gpupool.io/";
@@ -27,7 +27,7 @@ final class SlicePlan {
 
   private SlicePlan() {}
 
-  /** By the names of the pools. */
+  /** Returns the lists of devices by pool. */
   static SortedMap<String, List<List<Device>>> of(List<PoolDevice> devices) {
     Map<String, List<PoolDevice>> pools =
         devices.stream()
@@ -75,7 +75,7 @@ final class SlicePlan {
     return builder.build();
   }
 
-  /** All of it unless a claim says how much. */
+  /** Returns the memory, of which a claim gets all unless it says how much. */
   private static DeviceCapacity memory(long mebibytes) {
     return new DeviceCapacityBuilder()
         .withValue(new Quantity(mebibytes + "Mi"))
@@ -91,8 +91,9 @@ final class SlicePlan {
   }
 
   /**
-   * As little as can be unless a claim says how much: else who asks for memory alone would take all
-   * of the GPU's time from others. What is idle is anybody's all the same.
+   * Returns the time, of which a claim gets the minimum unless it says how much. Otherwise a claim
+   * for memory alone would take all of the GPU's time from others. Idle time is anybody's all the
+   * same.
    */
   private static DeviceCapacity compute(int percent) {
     return new DeviceCapacityBuilder()
@@ -114,7 +115,7 @@ final class SlicePlan {
         .build();
   }
 
-  /** With three numbers, none of which begins with a zero, as such versions are compared. */
+  /** Returns a version of three numbers without leading zeros, as Kubernetes compares versions. */
   static DeviceAttribute version(String value) {
     List<String> numbers =
         new ArrayList<>(

@@ -30,7 +30,7 @@ final class SliceProbe {
     next = clock.instant().plus(EVERY);
   }
 
-  /** Whether it is time for a look, which then counts as made. */
+  /** Returns whether a look is due, which then counts as made. */
   boolean isDue() {
     Instant now = clock.instant();
     if (now.isBefore(next)) {
@@ -41,7 +41,7 @@ final class SliceProbe {
   }
 
   /**
-   * Whether the slice would have other devices if these were written.
+   * Returns whether writing these devices would change the slice.
    *
    * @throws io.fabric8.kubernetes.client.KubernetesClientException if that cannot be learned
    */
@@ -52,7 +52,7 @@ final class SliceProbe {
     return !untimed(kept.getSpec().getDevices()).equals(untimed(published.getSpec().getDevices()));
   }
 
-  /** Without the times at which the API server has seen taints first, which are its own. */
+  /** Removes the times of taints, which the API server sets itself. */
   private static List<Device> untimed(List<Device> devices) {
     return devices.stream()
         .map(device ->

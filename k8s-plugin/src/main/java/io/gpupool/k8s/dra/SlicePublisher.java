@@ -35,10 +35,10 @@ import org.slf4j.LoggerFactory;
 final class SlicePublisher {
   static final String LABEL = "gpupool.io/release";
 
-  /** A digest of what was meant: an older API server keeps only what it knows. */
+  /** A digest of the wanted devices: an older API server keeps only the fields that it knows. */
   static final String CONTENT = "gpupool.io/content";
 
-  /** Since when the server has been missing. */
+  /** The time since which the server has been missing. */
   static final String GONE = "gpupool.io/gone-since";
 
   private static final String TAINT = SlicePlan.TAINT + "server-gone";
@@ -58,8 +58,8 @@ final class SlicePublisher {
   }
 
   /**
-   * Throws {@link io.fabric8.kubernetes.client.KubernetesClientException} if the API server does
-   * not take them; the next call goes on from what is there.
+   * Publishes the devices. Throws {@link io.fabric8.kubernetes.client.KubernetesClientException} if
+   * the API server does not accept them; the next call goes on from what is there.
    *
    * @param plan the devices of each pool, slice by slice
    * @param servers the pools of all servers that are there, with or without devices
@@ -91,7 +91,7 @@ final class SlicePublisher {
     });
   }
 
-  /** Has pods evicted whose server is gone, and forgets it after a while. */
+  /** Evicts the pods of a server that is gone, and forgets the server after a while. */
   private void leave(String pool, List<ResourceSlice> slices) {
     String since = annotation(slices.getFirst(), GONE);
     if (since.isEmpty()) {
@@ -132,7 +132,7 @@ final class SlicePublisher {
       return;
     }
     List<OwnerReference> owners = owners();
-    // All slices of a pool are of one generation, or the scheduler waits until they are.
+    // All slices of a pool have the same generation, or the scheduler waits until they do.
     for (int i = 0; i < wanted.size(); i++) {
       Map<String, String> all = new TreeMap<>(annotations);
       all.put(CONTENT, contents.get(i));
@@ -189,7 +189,7 @@ final class SlicePublisher {
     return true;
   }
 
-  /** The class of the devices, with which the slices go when the release does. */
+  /** Returns the device class as the slices' owner, so that they go with the release. */
   private List<OwnerReference> owners() {
     DeviceClass release = client.resources(DeviceClass.class).withName(DraNames.DRIVER).get();
     return release == null

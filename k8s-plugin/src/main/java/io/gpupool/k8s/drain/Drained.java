@@ -22,7 +22,7 @@ record Drained(Map<String, String> nodes) {
     nodes = Collections.unmodifiableMap(new TreeMap<>(nodes));
   }
 
-  /** Reads {@code SERVER=NODE,SERVER=NODE}; what has another form is passed over. */
+  /** Reads {@code SERVER=NODE,SERVER=NODE}; entries of another form are ignored. */
   static Drained parse(Optional<String> annotation) {
     return new Drained(
         Arrays.stream(annotation.orElse("").split(","))
@@ -31,7 +31,7 @@ record Drained(Map<String, String> nodes) {
             .collect(Collectors.toMap(entry -> entry[0], entry -> entry[1], (a, b) -> b)));
   }
 
-  /** As {@link #parse} reads it; empty: there are none. */
+  /** Returns the text that {@link #parse} reads; empty: there are none. */
   Optional<String> text() {
     return nodes.isEmpty()
         ? Optional.empty()

@@ -48,7 +48,7 @@ public final class NodeDrains implements AutoCloseable {
   private final SharedIndexInformer<Pod> pods;
   private final Thread thread;
 
-  /** Those of which the pool has confirmed it, by server; where they were then. */
+  /** The node of each server whose drain the pool has confirmed, at the time of the drain. */
   private final Map<String, String> confirmed = new HashMap<>();
 
   private String told = "";
@@ -76,11 +76,11 @@ public final class NodeDrains implements AutoCloseable {
   }
 
   /**
-   * Begins, whether API server and pool can be reached or not yet.
+   * Starts, whether or not API server and pool can be reached yet.
    *
-   * @param pool as an admin; not closed with it
+   * @param pool with an admin's credentials; not closed with this
    * @param set name of the servers' StatefulSet
-   * @param every how long after each look the next one is
+   * @param every the pause between looks
    */
   public static NodeDrains start(
       KubernetesClient client, ManagedChannel pool, String set, String namespace, Duration every) {
@@ -91,7 +91,7 @@ public final class NodeDrains implements AutoCloseable {
 
   private void run() {
     try {
-      // As soon as the API server has answered once, however long that takes.
+      // Begins as soon as the API server has answered once, however long that takes.
       nodes.exceptionHandler((started, failure) -> true).start();
       pods.exceptionHandler((started, failure) -> true).start();
       while (true) {
@@ -122,7 +122,7 @@ public final class NodeDrains implements AutoCloseable {
       if (Thread.currentThread().isInterrupted()) {
         throw new InterruptedException();
       }
-      // Once each, since it is tried again every few seconds.
+      // Logged once each, because it is tried again every few seconds.
       String what = e instanceof StatusRuntimeException ? "the pool" : "the API server";
       if (!what.equals(told)) {
         LOG.warn("nodes that are about to go are not heeded: {}: {}", what, e.getMessage());
@@ -137,11 +137,11 @@ public final class NodeDrains implements AutoCloseable {
     for (Map.Entry<String, String> place : places.entrySet()) {
       Optional<String> notice = notice(place.getValue());
       String server = place.getKey();
-      // One that does not grant anyway has been told to by an admin, or before, or is ending.
+      // A server that does not grant was told so by an admin, or earlier, or is ending.
       if (notice.isPresent()
           && !place.getValue().equals(confirmed.get(server))
           && isReady(server)) {
-        // Written down first: one that is drained and not known here would stay so for ever.
+        // Written first: a server that is drained and not recorded would stay so forever.
         if (!place.getValue().equals(now.nodes().get(server))) {
           now = now.with(server, place.getValue());
           write(now);
@@ -152,7 +152,7 @@ public final class NodeDrains implements AutoCloseable {
     for (Map.Entry<String, String> drained : before.nodes().entrySet()) {
       String server = drained.getKey();
       Optional<String> at = Optional.ofNullable(places.get(server));
-      // One that is nowhere may yet come back; it is put into service when it is somewhere.
+      // A server without a node may yet come back; it is put into service when it has one.
       if (at.isPresent() && notice(at.get()).isEmpty()) {
         uncordon(server, at.get());
         now = now.without(server);
@@ -161,7 +161,7 @@ public final class NodeDrains implements AutoCloseable {
     }
   }
 
-  /** The nodes of servers that run. */
+  /** Returns the nodes of servers that run. */
   private Map<String, String> places() {
     Map<String, String> places = new TreeMap<>();
     for (Pod pod : pods.getStore().list()) {
@@ -211,7 +211,7 @@ public final class NodeDrains implements AutoCloseable {
     }
   }
 
-  /** A server that the pool does not have grants nothing anyway. */
+  /** Ignores that the pool does not have a server, which grants nothing anyway. */
   private static void requireUnknown(StatusRuntimeException failure) {
     if (failure.getStatus().getCode() != Status.Code.NOT_FOUND) {
       throw failure;

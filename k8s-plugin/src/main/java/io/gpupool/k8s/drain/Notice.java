@@ -10,7 +10,7 @@ import java.util.Set;
 
 /** A node's notice that it is about to be taken away or is to get no more work. */
 final class Notice {
-  /** Under which keys those put taints on nodes that see to their end. */
+  /** The keys of taints by which various controllers announce a node's end. */
   private static final Set<String> TAINTS =
       Set.of(
           "ToBeDeletedByClusterAutoscaler",
@@ -25,7 +25,7 @@ final class Notice {
 
   private Notice() {}
 
-  /** As much of a node as {@link #of} looks at; the rest of it is large. */
+  /** Returns the part of a node that {@link #of} looks at; the rest of it is large. */
   static Node slim(Node node) {
     return new NodeBuilder()
         .withNewMetadata()
@@ -37,7 +37,7 @@ final class Notice {
         .build();
   }
 
-  /** What it says, in words; empty: nothing of that kind. */
+  /** Returns the notice in words; empty: there is none. */
   static Optional<String> of(Node node) {
     List<Taint> taints =
         node.getSpec() == null || node.getSpec().getTaints() == null

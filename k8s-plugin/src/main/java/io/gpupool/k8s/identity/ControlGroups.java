@@ -44,7 +44,7 @@ final class ControlGroups {
 
   private ControlGroups() {}
 
-  /** Never throws, whatever the text. */
+  /** Returns the owner of a process. Never throws, whatever the text. */
   static Owner owner(String text) {
     List<Place> places = new ArrayList<>();
     for (String line : text.split("\n")) {
@@ -68,7 +68,7 @@ final class ControlGroups {
         : new Owner.InPod(pod, containers.getFirst());
   }
 
-  /** Empty: outside of all pods. */
+  /** Returns pod and container of a path; empty if it is outside of all pods. */
   private static Optional<Place> place(String path) {
     String whole = path.endsWith(GONE) ? path.substring(0, path.length() - GONE.length()) : path;
     String[] groups = whole.split("/");
@@ -100,7 +100,10 @@ final class ControlGroups {
         : Optional.empty();
   }
 
-  /** Empty: it is the pod's own group, or that of the runtime's watcher of a container. */
+  /**
+   * Returns the container of a group; empty for the pod's own group, and for that of the runtime's
+   * watcher of a container.
+   */
   private static Optional<ContainerId> container(String group) {
     Matcher matcher = CONTAINER.matcher(group);
     if (!matcher.matches()) {

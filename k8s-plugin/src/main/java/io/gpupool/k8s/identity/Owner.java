@@ -7,7 +7,7 @@ public sealed interface Owner {
   record InPod(PodUid pod, ContainerId container) implements Owner {}
 
   /**
-   * No pod's, as far as can be told for certain.
+   * No pod, as far as can be told for certain.
    *
    * @param reason a clause for people: "it is in no pod"
    */

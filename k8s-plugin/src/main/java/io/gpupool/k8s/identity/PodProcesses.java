@@ -17,7 +17,7 @@ import java.util.OptionalLong;
  * started later is another.
  */
 public final class PodProcesses {
-  // Of the fields of stat that come after the program's name, which may hold anything.
+  // An index into the fields of stat after the program's name, which may hold anything.
   private static final int START_FIELD = 22 - 3;
 
   private final Path proc;
@@ -32,10 +32,10 @@ public final class PodProcesses {
   }
 
   /**
-   * The time since the node was booted, in hundredths of a second (USER_HZ, in which Linux tells
-   * times): as it was when a process was seen to be there.
+   * Returns the time since the node was booted, in hundredths of a second (USER_HZ, the unit of
+   * Linux's times). Callers keep it as the time at which a process was seen.
    *
-   * @throws IOException if proc does not tell
+   * @throws IOException if proc does not have it
    */
   public long nowTicks() throws IOException {
     Path uptime = proc.resolve("uptime");
@@ -50,10 +50,10 @@ public final class PodProcesses {
   }
 
   /**
-   * Whose a process is.
+   * Returns the owner of a process.
    *
-   * @param pid as the kernel tells it of a socket's other end
-   * @param thereTicks a time at which it was there, of {@link #nowTicks}
+   * @param pid as the kernel gives it for a socket's other end
+   * @param thereTicks a time at which the process was there, from {@link #nowTicks}
    */
   public Owner ownerOf(long pid, long thereTicks) {
     if (pid <= 0) {
@@ -88,7 +88,7 @@ public final class PodProcesses {
     return startTicks(Files.readString(process.resolve("stat"), StandardCharsets.ISO_8859_1));
   }
 
-  /** Empty: the text is not of that form. */
+  /** Returns a process's start time; empty if the text does not have that form. */
   static OptionalLong startTicks(String stat) {
     String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ");
     try {

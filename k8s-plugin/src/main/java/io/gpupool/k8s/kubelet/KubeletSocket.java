@@ -10,17 +10,17 @@ import java.nio.file.Path;
 
 /** A unix socket on which the kubelet serves gRPC. */
 public record KubeletSocket(Path path) {
-  /** Throws {@link IllegalArgumentException} where no socket can have such a path. */
+  /** Throws {@link IllegalArgumentException} for a path that no socket can have. */
   public KubeletSocket {
     new UnixAddress(path.toString());
   }
 
-  /** Connects with the first call, and again where a connection was lost. */
+  /** Returns a channel that connects with the first call, and again after a connection was lost. */
   public ManagedChannel channel(EventLoopGroup loops) {
     return NettyChannelBuilder.forAddress(new UnixAddress(path.toString()).socketAddress())
         .channelType(EpollDomainSocketChannel.class)
         .eventLoopGroup(loops)
-        // A path is no authority that every server takes.
+        // Not every server accepts a path as authority.
         .overrideAuthority("localhost")
         .usePlaintext()
         .build();

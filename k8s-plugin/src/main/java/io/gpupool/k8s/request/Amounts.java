@@ -16,13 +16,13 @@ import java.util.Optional;
  * @param byResource as written, including zero
  */
 record Amounts(String where, Map<String, Written> byResource) {
-  /** A number, and how it was written. */
+  /** A number and its original text. */
   record Written(BigDecimal value, String text) {}
 
   /**
-   * Reads them.
+   * Reads the amounts.
    *
-   * @param bitfusion whether Bitfusion's names are looked at
+   * @param bitfusion whether to read Bitfusion's names
    */
   static Amounts of(String where, JsonNode resources, boolean bitfusion) throws RefusedException {
     Map<String, Written> found = new LinkedHashMap<>();
@@ -53,7 +53,7 @@ record Amounts(String where, Map<String, Written> byResource) {
     return new Amounts(where, found);
   }
 
-  /** Whether a resource of this name is for gpupool to read. */
+  /** Returns whether a resource of this name is for gpupool to read. */
   static boolean isOurs(String resource, boolean bitfusion) {
     return resource.startsWith(Names.PREFIX)
         || bitfusion && resource.startsWith(Names.BITFUSION_PREFIX);
@@ -112,7 +112,7 @@ record Amounts(String where, Map<String, Written> byResource) {
     return resources.stream().anyMatch(byResource::containsKey);
   }
 
-  /** Empty if it is not written, or is zero, which asks for nothing. */
+  /** Returns an amount; empty if it is missing or zero, which asks for nothing. */
   Optional<Written> asked(String resource) {
     return Optional.ofNullable(byResource.get(resource))
         .filter(written -> written.value().signum() > 0);
@@ -127,7 +127,7 @@ record Amounts(String where, Map<String, Written> byResource) {
     return where + " has " + resource + ": " + byResource.get(resource).text();
   }
 
-  /** What is asked of a resource of which there are whole numbers only. */
+  /** Returns the amount of a resource that must be a whole number. */
   Optional<Integer> whole(String resource, int most, String otherwise) throws RefusedException {
     Optional<Written> asked = asked(resource);
     if (asked.isEmpty()) {
@@ -141,7 +141,7 @@ record Amounts(String where, Map<String, Written> byResource) {
     return Optional.of(value.intValueExact());
   }
 
-  /** Resources of ours, for messages. */
+  /** Returns the names of gpupool's resources here, for messages. */
   String names() {
     return String.join(", ", new ArrayList<>(byResource.keySet()));
   }

@@ -42,17 +42,17 @@ record Annotations(Map<String, String> texts) {
     return new Annotations(texts);
   }
 
-  /** What the webhook has written before; nothing if that is not well-formed. */
+  /** Returns the request that the webhook has written before; nothing if it is not well-formed. */
   PodRequest earlier() {
     return text(Names.REQUEST).flatMap(PodRequest::parse).orElse(PodRequest.NOTHING);
   }
 
-  /** Whether Bitfusion's resources are to be read. */
+  /** Returns whether Bitfusion's resources are to be read. */
   boolean bitfusion() {
     return !mode().equals("none");
   }
 
-  /** Whether Bitfusion would have run the command by {@code bitfusion run}. */
+  /** Returns whether Bitfusion would have run the command by {@code bitfusion run}. */
   boolean bitfusionCommands() {
     return bitfusion() && !mode().equals("injection");
   }
@@ -72,7 +72,7 @@ record Annotations(Map<String, String> texts) {
     }
   }
 
-  /** How many GPUs a container is to have, if that is said. */
+  /** Returns how many GPUs a container is to have, if an annotation says so. */
   Optional<Integer> count(String container) throws RefusedException {
     String name = texts.containsKey(COUNT_OF + container) ? COUNT_OF + container : Names.GPU_COUNT;
     Optional<String> text = text(name);
@@ -94,7 +94,7 @@ record Annotations(Map<String, String> texts) {
     return Optional.of(count);
   }
 
-  /** Which GPUs will do. */
+  /** Returns the selectors of GPUs. */
   Map<String, String> select(List<String> warnings) throws RefusedException {
     Optional<String> own = text(Names.SELECT);
     Optional<String> filter = text(Names.BITFUSION_FILTER).filter(text -> bitfusion());
@@ -130,7 +130,7 @@ record Annotations(Map<String, String> texts) {
     return Integer.parseInt(digits);
   }
 
-  /** What the pod's programs do with a GPU's time. */
+  /** Returns the class of the pod's leases. */
   LeaseClass leaseClass() throws RefusedException {
     Optional<String> text = text(Names.CLASS);
     if (text.isEmpty()) {
@@ -148,7 +148,7 @@ record Annotations(Map<String, String> texts) {
                     + "."));
   }
 
-  /** Names that gpupool has none of, and counts for containers that the pod has not. */
+  /** Refuses unknown names, and counts for containers that the pod does not have. */
   void checkNames(Set<String> containers) throws RefusedException {
     for (String name : texts.keySet()) {
       if (name.startsWith(COUNT_OF) && !containers.contains(name.substring(COUNT_OF.length()))) {
@@ -180,7 +180,7 @@ record Annotations(Map<String, String> texts) {
     }
   }
 
-  /** Whether anything is said that would be about GPUs, were some asked for. */
+  /** Returns whether annotations would matter if the pod asked for GPUs. */
   boolean wouldAsk() {
     return texts.keySet().stream()
         .anyMatch(name ->

@@ -32,7 +32,7 @@ final class BitfusionFilter {
     return selectors;
   }
 
-  /** Empty if there is none. */
+  /** Returns the selector's key; empty if there is none. */
   private static String key(String key, String operator) {
     return switch (key + operator) {
       case "server.hostname=" -> "server";

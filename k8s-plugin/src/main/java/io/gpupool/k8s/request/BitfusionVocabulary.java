@@ -16,7 +16,7 @@ final class BitfusionVocabulary {
 
   private BitfusionVocabulary() {}
 
-  /** Empty if it asks for nothing. */
+  /** Reads the request; empty if the container asks for nothing. */
   static Optional<GpuRequest> read(Amounts amounts, Optional<Integer> count, List<String> warnings)
       throws RefusedException {
     Optional<Integer> gpus =
@@ -55,8 +55,8 @@ final class BitfusionVocabulary {
   }
 
   /**
-   * Bitfusion's webhook took bytes at last ({@code 8000M}) and a number of megabytes before; either
-   * would make no sense of the other's numbers.
+   * Converts an amount to bytes. Bitfusion's webhook last took bytes ({@code 8000M}), and earlier a
+   * number of megabytes; neither makes sense of the other's numbers.
    */
   private static long memoryBytes(Amounts amounts, BigDecimal written) throws RefusedException {
     BigDecimal bytes = written.compareTo(MEGABYTE) < 0 ? written.multiply(MEGABYTE) : written;

@@ -16,9 +16,9 @@ final class CountedVocabulary {
   private CountedVocabulary() {}
 
   /**
-   * Empty if it asks for nothing.
+   * Reads the request; empty if the container asks for nothing.
    *
-   * @param earlier what stands in the annotation for this container
+   * @param earlier the annotation's request for this container
    */
   static Optional<GpuRequest> read(
       Amounts amounts, Optional<GpuRequest> earlier, Optional<Integer> count)
@@ -55,7 +55,10 @@ final class CountedVocabulary {
     return Optional.of(new GpuRequest(gpus, new Size.Fraction(part), OptionalInt.empty()));
   }
 
-  /** Of memory the count tells nothing: GPUs may have had another size when it was made. */
+  /**
+   * Returns whether the count fits the earlier request. For memory any count does, because GPUs may
+   * have had another size when it was made.
+   */
   private static boolean fits(GpuRequest earlier, int percent) {
     return earlier.countDependsOnGpu() || earlier.percent(1) == percent;
   }

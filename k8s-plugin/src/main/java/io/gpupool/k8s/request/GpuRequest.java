@@ -16,15 +16,15 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
   public static final int MAX_GPUS = 64;
   public static final long MIN_MEMORY_BYTES = 1L << 20;
 
-  /** What JSON's numbers hold exactly everywhere. */
+  /** The largest integer that JSON numbers hold exactly everywhere. */
   public static final long MAX_MEMORY_BYTES = (1L << 53) - 1;
 
   public static final BigDecimal MIN_FRACTION = new BigDecimal("0.01");
   private static final BigDecimal HUNDRED = BigDecimal.valueOf(100);
 
-  /** How much of a GPU. */
+  /** The part of a GPU. */
   public sealed interface Size {
-    /** Of its memory and time, 0.01 to 1. */
+    /** A part of its memory and time, 0.01 to 1. */
     record Fraction(BigDecimal part) implements Size {
       public Fraction {
         if (part.compareTo(MIN_FRACTION) < 0 || part.compareTo(BigDecimal.ONE) > 0) {
@@ -34,7 +34,7 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
       }
     }
 
-    /** Of its memory. */
+    /** An amount of its memory. */
     record Memory(long bytes) implements Size {
       public Memory {
         if (bytes < MIN_MEMORY_BYTES || bytes > MAX_MEMORY_BYTES) {
@@ -55,7 +55,7 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
   }
 
   /**
-   * As how many hundredths of GPUs it counts: of each GPU the larger of its memory and its time,
+   * Returns the count in hundredths of GPUs: for each GPU the larger of its memory and its time,
    * rounded up.
    *
    * @param gpuMemoryBytes of a GPU of the pool
@@ -73,7 +73,7 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
     return gpus * Math.max(memory.longValueExact(), computePercent.orElse(0));
   }
 
-  /** Whether the count depends on how much memory GPUs have. */
+  /** Returns whether the count depends on how much memory GPUs have. */
   public boolean countDependsOnGpu() {
     return size instanceof Size.Memory;
   }

@@ -8,23 +8,23 @@ import java.util.Optional;
 /** The class of a lease, as in the pool's lease requests. */
 public enum LeaseClass {
   BATCH,
-  /** They serve requests: their turns of a GPU come as soon as they can. */
+  /** For programs that serve requests: their turns on a GPU come as soon as possible. */
   LATENCY;
 
-  /** All, for messages. */
+  /** The names of all classes, for messages. */
   public static final String ALL = "batch or latency";
 
-  /** As people and the pool write it. */
+  /** Returns the name that people and the pool write. */
   public String text() {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** As a lease request has it: the usual one goes without saying. */
+  /** Returns the value in a lease request; it is empty for the default class. */
   public String wish() {
     return this == BATCH ? "" : text();
   }
 
-  /** Empty if it is none. */
+  /** Returns the class of a name; empty if there is none. */
   public static Optional<LeaseClass> of(String text) {
     return Arrays.stream(values()).filter(known -> known.text().equals(text)).findFirst();
   }

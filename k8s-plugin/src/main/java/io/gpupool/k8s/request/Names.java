@@ -7,7 +7,7 @@ import java.util.List;
 public final class Names {
   public static final String PREFIX = "gpupool.io/";
 
-  /** What scheduler, quota and device plugin count: hundredths of GPUs. */
+  /** The unit of scheduler, quota and device plugin: hundredths of GPUs. */
   public static final String GPU_PERCENT = PREFIX + "gpu-percent";
 
   public static final String GPU = PREFIX + "gpu";
@@ -21,7 +21,7 @@ public final class Names {
   public static final String SELECT = PREFIX + "select";
   public static final String PRIORITY = PREFIX + "priority";
 
-  /** Annotation: what the pod's programs do with a GPU's time, {@code batch} or {@code latency}. */
+  /** Annotation: how the pod's programs use a GPU's time, {@code batch} or {@code latency}. */
   public static final String CLASS = PREFIX + "class";
 
   /** Annotation of pods that use claims of dynamic resource allocation: {@code true}. */
@@ -30,7 +30,7 @@ public final class Names {
   /** Label of pods that have asked, with the value {@code true}. */
   public static final String MANAGED = PREFIX + "managed";
 
-  /** Label of objects: with the value {@link #IGNORE} the webhook is not shown them. */
+  /** Label of objects; with the value {@link #IGNORE}, they are hidden from the webhook. */
   public static final String ADMISSION = PREFIX + "admission";
 
   public static final String IGNORE = "ignore";
@@ -41,13 +41,13 @@ public final class Names {
   /** Annotation with the leases of a pod by container, written by the controller alone. */
   public static final String LEASES = PREFIX + "leases";
 
-  /** Condition of a pod that tells how it stands with its leases. */
+  /** Condition of a pod with the state of its leases. */
   public static final String CONDITION = PREFIX + "Lease";
 
-  /** Annotation of a namespace: the tenant whose its leases are, if not one of its own name. */
+  /** Annotation of a namespace: the tenant of its leases, if it is not the one of its own name. */
   public static final String TENANT = PREFIX + "tenant";
 
-  /** Annotations of a namespace: what its tenant may hold. */
+  /** Annotations of a namespace: the limits of its tenant. */
   public static final String QUOTA_GPUS = PREFIX + "quota-gpus";
 
   public static final String QUOTA_MEMORY = PREFIX + "quota-memory";

@@ -13,7 +13,7 @@ final class OwnVocabulary {
 
   private OwnVocabulary() {}
 
-  /** Empty if it asks for nothing. */
+  /** Reads the request; empty if the container asks for nothing. */
   static Optional<GpuRequest> read(Amounts amounts, Optional<Integer> count)
       throws RefusedException {
     Optional<Amounts.Written> gpu = amounts.asked(Names.GPU);
@@ -105,7 +105,7 @@ final class OwnVocabulary {
     return count.orElse(written);
   }
 
-  /** How to ask for a number of GPUs that is over one and not whole. */
+  /** Returns how to ask for a number of GPUs that is over one and not whole. */
   private static String severalParts(BigDecimal number) {
     if (number.compareTo(BigDecimal.valueOf(GpuRequest.MAX_GPUS)) > 0) {
       return ", which is no whole number; a container can have 1 to "

@@ -36,15 +36,15 @@ public final class PodReader {
   }
 
   /**
-   * Reads one, whatever it looks like.
+   * Reads a pod, whatever it looks like.
    *
-   * @param pod with {@code metadata} and {@code spec}, as JSON has them
+   * @param pod with {@code metadata} and {@code spec}, as JSON
    */
   public static Reading read(JsonNode pod) {
     return new PodReader(pod).read();
   }
 
-  /** A resource that is the webhook's to take out of requests and limits. */
+  /** Returns whether the webhook removes a resource from requests and limits. */
   public static boolean isOurs(String resource, JsonNode pod) {
     return Amounts.isOurs(
         resource, Annotations.of(pod.path("metadata").path("annotations")).bitfusion());
@@ -125,7 +125,10 @@ public final class PodReader {
     }
   }
 
-  /** What is said of a container by its name would be of both. */
+  /**
+   * Refuses names that several containers share, because a request by name would be for all of
+   * them.
+   */
   private void checkDoubled() throws RefusedException {
     doubled.retainAll(touched);
     if (!doubled.isEmpty()) {
@@ -150,7 +153,8 @@ public final class PodReader {
               + amounts.names()
               + "); leave one kind out.");
     }
-    // What was counted before comes back with what it was counted from when somebody applies.
+    // When somebody applies a manifest again, the count comes back with the request it was made
+    // from.
     if (counted && (own || bitfusion) && earlier.isEmpty()) {
       throw RefusedException.wrong(
           amounts.where()

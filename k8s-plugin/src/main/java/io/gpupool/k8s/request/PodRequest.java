@@ -33,7 +33,7 @@ public record PodRequest(
     select = Collections.unmodifiableMap(new LinkedHashMap<>(select));
   }
 
-  /** Of the usual class. */
+  /** Creates a request of the default class. */
   public PodRequest(Map<String, GpuRequest> containers, Map<String, String> select, int priority) {
     this(containers, select, priority, LeaseClass.BATCH);
   }
@@ -42,12 +42,12 @@ public record PodRequest(
     return containers.isEmpty();
   }
 
-  /** On one line. */
+  /** Returns the request as JSON on one line. */
   public String toJson() {
     return RequestForm.write(this);
   }
 
-  /** Empty if it is not what {@link #toJson} writes. */
+  /** Parses what {@link #toJson} writes; empty for anything else. */
   public static Optional<PodRequest> parse(String json) {
     return RequestForm.read(json);
   }

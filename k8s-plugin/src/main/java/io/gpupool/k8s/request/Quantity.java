@@ -19,7 +19,7 @@ public final class Quantity {
           "([+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+))"
               + "(?:[eE]([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i))?");
 
-  /** More than any number of bytes has; what is larger would take room and mean nothing. */
+  /** More than any number of bytes needs; anything longer would take room and mean nothing. */
   private static final int MAX_LENGTH = 64;
 
   private static final int MAX_EXPONENT = 60;
@@ -31,9 +31,10 @@ public final class Quantity {
   private Quantity() {}
 
   /**
-   * Reads one.
+   * Parses a number.
    *
-   * @throws NumberFormatException if it is none; the message goes on from "X " for people
+   * @throws NumberFormatException if the text is not a number; the message goes on from "X " for
+   *     people
    */
   public static BigDecimal parse(String text) {
     if (text.length() > MAX_LENGTH) {
@@ -59,7 +60,7 @@ public final class Quantity {
   }
 
   /**
-   * Of a tree, where it is a string or a bare number.
+   * Parses a node of a tree, a string or a bare number.
    *
    * @throws NumberFormatException as above
    */

@@ -7,11 +7,11 @@ package io.gpupool.k8s.request;
  * @param sentence for people: where, what is wrong, and how to ask instead
  */
 public record Refusal(Kind kind, String sentence) {
-  /** Whose matter it is. */
+  /** The kinds of refusals. */
   public enum Kind {
-    /** It is written wrongly. */
+    /** The object is not valid. */
     WRONG,
-    /** It is understood, and not to be had. */
+    /** The object is valid, and asks for something that cannot be had. */
     DENIED
   }
 }

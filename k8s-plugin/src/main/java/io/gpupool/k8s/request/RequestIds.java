@@ -27,7 +27,7 @@ public final class RequestIds {
     this.key = new SecretKeySpec(key, ALGORITHM);
   }
 
-  /** The id of what this text names: 32 hexadecimal digits. */
+  /** Returns the id for a name: 32 hexadecimal digits. */
   public String of(String text) {
     try {
       Mac mac = Mac.getInstance(ALGORITHM);

@@ -24,7 +24,7 @@ final class Select {
 
   private Select() {}
 
-  /** As a lease request has it; {@code cc>=8.0} has the key {@code cc>}. */
+  /** Returns the selectors as in a lease request; {@code cc>=8.0} has the key {@code cc>}. */
   static Map<String, String> parse(String text, List<String> warnings) throws RefusedException {
     Map<String, String> selectors = new LinkedHashMap<>();
     for (String part : text.split(",", -1)) {

@@ -10,7 +10,7 @@ final class Shapes {
 
   private Shapes() {}
 
-  /** Empty where there is none. */
+  /** Returns the map of this name; empty if there is none. */
   static JsonNode object(JsonNode parent, String field, String where) throws RefusedException {
     JsonNode node = parent.path(field);
     if (node.isMissingNode() || node.isNull()) {
@@ -22,7 +22,7 @@ final class Shapes {
     return node;
   }
 
-  /** Empty where there is none; its elements are objects. */
+  /** Returns the list of this name, whose elements are maps; empty if there is none. */
   static JsonNode list(JsonNode parent, String field, String where) throws RefusedException {
     JsonNode node = parent.path(field);
     if (node.isMissingNode() || node.isNull()) {
@@ -39,7 +39,7 @@ final class Shapes {
     return node;
   }
 
-  /** What others have written, of a length that a message bears. */
+  /** Shortens a user's text for messages. */
   static String shortened(String text) {
     return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT) + "...";
   }

@@ -45,9 +45,9 @@ final class BackendParts {
   }
 
   /**
-   * The backend's entry points by part.
+   * Returns the backend's entry points by part.
    *
-   * @throws IllegalArgumentException if a name fits none of them
+   * @throws IllegalArgumentException if a rule fits none of them
    */
   Map<String, List<EntryPoint>> of(Contract contract) {
     for (Rule rule : rules) {

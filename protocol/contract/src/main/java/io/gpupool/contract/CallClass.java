@@ -11,6 +11,6 @@ public enum CallClass {
   FENCED,
   /** The server calls the client back. */
   CALLBACK,
-  /** Not supported: answers CUDA_ERROR_NOT_SUPPORTED. */
+  /** Not supported; answers CUDA_ERROR_NOT_SUPPORTED. */
   REFUSED
 }

@@ -36,7 +36,7 @@ public record Contract(
     return new ContractParser(folder).parse();
   }
 
-  /** The ops that are not one entry point, by topic, in the order of their numbers. */
+  /** Returns the ops that are not one entry point, by topic, in the order of their numbers. */
   public Map<String, List<Op>> topics() {
     return ops.stream()
         .filter(op -> op.entryPoint().isEmpty())
@@ -45,8 +45,8 @@ public record Contract(
   }
 
   /**
-   * Changes whenever an op's number, name or fields change, or what travels besides: both ends of a
-   * call stream must have the same.
+   * Returns a digest of all ops' numbers, names and fields, and of the other parts of the call
+   * stream. Both ends of a call stream must have the same.
    */
   public int digest() {
     CRC32 crc = new CRC32();

@@ -122,7 +122,7 @@ final class ContractParser {
     }
   }
 
-  /** A field, or those of a group. */
+  /** Parses a field, or those of a group. */
   private List<Field> fields(Path file, int line, String text) {
     String[] words = text.split("\\s+");
     List<Field> group = words.length == 2 ? groups.get(words[0]) : null;

@@ -10,7 +10,7 @@ package io.gpupool.contract;
  * @param text the sentence of {@code cuGetErrorString}
  */
 public record CudaResultCode(int code, String name, boolean sticky, String text) {
-  /** The name in cuda.h. */
+  /** Returns the name in cuda.h. */
   String cName() {
     return code == 0 ? "CUDA_SUCCESS" : "CUDA_ERROR_" + name;
   }

@@ -33,7 +33,7 @@ public record DeviceSpan(String pitch, String elements, int elementBytes, String
     throw new IllegalArgumentException("not a range of device memory: device(" + text + ")");
   }
 
-  /** The arguments of {@code ownsMemory} behind the address, of values named by position. */
+  /** Returns the arguments of {@code ownsMemory} after the address, as values named by position. */
   String arguments(List<Parameter> parameters) {
     List<String> arguments = new ArrayList<>();
     arguments.add(pitch.isEmpty() ? "0" : value(pitch, parameters));

@@ -198,7 +198,7 @@ final class DispatcherEmitter {
     }
   }
 
-  /** Adds a field to the value that it belongs to, which the field before it may have begun. */
+  /** Adds a field to the value that it belongs to, which the field before may have begun. */
   private static void addMember(List<String> arguments, Field field, String value) {
     Field.Member member = field.member().orElseThrow();
     if (member.first()) {
@@ -241,7 +241,7 @@ final class DispatcherEmitter {
           source.line("    long next = outputs;");
           outputs = true;
         }
-        // A driver may not expect NULL: what is not wanted goes where nobody looks.
+        // A driver may not expect NULL, so an unwanted output goes to a place that nobody reads.
         source.line("    long %s = outputs + SessionServices.OUTPUT_BYTES - 8;", name);
         source.line("    if (slot(%s) != 0) {", at);
         source.line("      %s = next;", name);
@@ -277,7 +277,7 @@ final class DispatcherEmitter {
     }
   }
 
-  /** Has the session agree to each range of device memory before the backend hears of it. */
+  /** Makes the session check each range of device memory before the backend gets it. */
   private static void emitSpanChecks(
       JavaSource source, List<Parameter> parameters, String refusal) {
     for (int i = 0; i < parameters.size(); i++) {

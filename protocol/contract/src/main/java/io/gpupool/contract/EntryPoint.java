@@ -34,12 +34,14 @@ public record EntryPoint(
     parameters = List.copyOf(parameters);
   }
 
-  /** The name {@code cuGetProcAddress} knows it by: the symbol without its version suffix. */
+  /**
+   * Returns the name that {@code cuGetProcAddress} knows: the symbol without its version suffix.
+   */
   public String procName() {
     return symbol.replaceFirst("_v[0-9]+$", "");
   }
 
-  /** Whether the entry point is an op of its own on the call stream. */
+  /** Returns whether the entry point is an op of its own on the call stream. */
   public boolean isOp() {
     return auto && (callClass == CallClass.POSTED || callClass == CallClass.FENCED);
   }

@@ -26,7 +26,7 @@ public record Field(Role role, Type type, String name, Optional<Member> member) 
    */
   public record Member(String group, String value, boolean first) {}
 
-  /** What a field is for. */
+  /** The purposes of fields. */
   public enum Role {
     /** Travels with the request. */
     IN,
@@ -45,13 +45,13 @@ public record Field(Role role, Type type, String name, Optional<Member> member) 
     U64,
     F32,
 
-    /** Input bytes that mean nothing to the worker: what is copied, images, digests. */
+    /** Input bytes that mean nothing to the worker: data to copy, images, digests. */
     DATA,
 
     /** Input bytes of a name. */
     TEXT,
 
-    /** Input bytes of a struct: the worker reads its fields, and never hands on its address. */
+    /** Input bytes of a struct. The worker reads its fields, and never passes on its address. */
     STRUCT,
 
     /** Output bytes. */
@@ -64,12 +64,12 @@ public record Field(Role role, Type type, String name, Optional<Member> member) 
     ARRAY,
     MIPMAP;
 
-    /** Whether values are the client's numbers for something that the worker keeps. */
+    /** Returns whether values are the client's numbers for objects that the worker keeps. */
     public boolean isHandle() {
       return ordinal() > BYTES.ordinal();
     }
 
-    /** Whether values are input bytes, which lie behind the slots of a request. */
+    /** Returns whether values are input bytes, which lie behind the slots of a request. */
     public boolean isInputBuffer() {
       return this == DATA || this == TEXT || this == STRUCT;
     }

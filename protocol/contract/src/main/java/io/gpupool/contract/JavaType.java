@@ -26,7 +26,7 @@ enum JavaType {
     return keyword;
   }
 
-  /** The name of its layout in {@code java.lang.foreign.ValueLayout}. */
+  /** Returns the name of its layout in {@code java.lang.foreign.ValueLayout}. */
   String layout() {
     return layout;
   }

@@ -26,13 +26,13 @@ public record Layout(String name, String cName, List<LayoutField> fields, int si
    * @param offset where it begins
    */
   public record LayoutField(String type, String name, int count, int offset) {
-    /** The declaration in C. */
+    /** Returns the declaration in C. */
     String declaration() {
       String space = type.endsWith("*") ? "" : " ";
       return type + space + name + (count == 0 ? "" : "[" + count + "]");
     }
 
-    /** The name of the offset in Java. */
+    /** Returns the name of the offset in Java. */
     String constant() {
       return name.replaceAll("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_")
           .toUpperCase(Locale.ROOT);

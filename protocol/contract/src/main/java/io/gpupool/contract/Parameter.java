@@ -15,7 +15,7 @@ import java.util.Optional;
  */
 public record Parameter(
     Direction direction, String declaration, String type, String name, Optional<DeviceSpan> span) {
-  /** What a parameter of generated marshalling is for. */
+  /** The purpose of a parameter of generated marshalling. */
   public enum Direction {
     /** Passed as it is. */
     VALUE,
@@ -23,12 +23,17 @@ public record Parameter(
     OUT
   }
 
-  /** Whether the C type is a pointer (handles are not: their pointer is inside the type). */
+  /**
+   * Returns whether the C type is a pointer (handles are not: their pointer is inside the type).
+   */
   public boolean isPointer() {
     return type.endsWith("*");
   }
 
-  /** The type a pointer points to, without {@code const}; the type itself for other parameters. */
+  /**
+   * Returns the type that a pointer points to, without {@code const}; the type itself for other
+   * parameters.
+   */
   public String baseType() {
     String base = type.endsWith("*") ? type.substring(0, type.length() - 1) : type;
     return base.startsWith("const ") ? base.substring(6).strip() : base.strip();

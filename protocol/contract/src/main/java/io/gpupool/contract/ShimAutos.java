@@ -13,9 +13,9 @@ import java.util.Set;
  */
 final class ShimAutos {
   /**
-   * Those whose arguments the shim knows enough of to check first, in {@code check_NAME}, which a
-   * capturing stream takes, in {@code capture_NAME}, and which go where their memory is when there
-   * are several servers, in {@code routed_NAME}.
+   * Entry points with more in the shim: {@code check_NAME} checks their arguments, {@code
+   * capture_NAME} gives them to a capturing stream, and {@code routed_NAME} sends them to their
+   * memory's server when there are several.
    */
   private static final Set<String> CHECKED =
       Set.of(

@@ -18,7 +18,7 @@ final class ShimEntries {
     this.contract = contract;
   }
 
-  /** The C name of a symbol's number. */
+  /** Returns the C name of a symbol's number. */
   static String number(String symbol) {
     return "ENTRY_" + symbol;
   }

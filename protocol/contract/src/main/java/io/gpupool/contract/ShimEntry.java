@@ -8,12 +8,12 @@ import java.util.stream.Collectors;
 
 /** The form of an entry point in C: its prototypes, and the arguments that its variants pass on. */
 record ShimEntry(EntryPoint entryPoint) {
-  /** The name of the function that does the work. */
+  /** Returns the name of the function that does the work. */
   String worker() {
     return "shim_" + entryPoint.symbol();
   }
 
-  /** The exported names: the symbol and its per-thread variant. */
+  /** Returns the exported names: the symbol and its per-thread variant. */
   List<String> symbols() {
     List<String> symbols = new ArrayList<>();
     symbols.add(entryPoint.symbol());
@@ -34,12 +34,14 @@ record ShimEntry(EntryPoint entryPoint) {
         .collect(Collectors.joining(", "));
   }
 
-  /** As {@link #parameters}, with the default stream last where no parameter names a stream. */
+  /** Returns {@link #parameters}, followed by the default stream if no parameter names a stream. */
   String workerParameters() {
     return impliesStream() ? parameters() + ", CUstream implied" : parameters();
   }
 
-  /** The arguments of the exported symbol or of its per-thread variant for the worker. */
+  /**
+   * Returns the arguments that the exported symbol or its per-thread variant passes to the worker.
+   */
   String arguments(boolean perThread) {
     List<String> arguments = new ArrayList<>();
     for (Parameter parameter : entryPoint.parameters()) {

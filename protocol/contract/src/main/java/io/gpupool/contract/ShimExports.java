@@ -13,7 +13,7 @@ import java.util.Set;
  * so. It also writes their prototypes and the linker's version script.
  */
 final class ShimExports {
-  /** What CUDA answers before {@code cuInit}. */
+  /** The entry points that CUDA answers before {@code cuInit}. */
   private static final Set<String> BEFORE_INIT =
       Set.of(
           "cuInit",

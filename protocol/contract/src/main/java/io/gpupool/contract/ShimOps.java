@@ -150,7 +150,7 @@ final class ShimOps {
     source.line("}");
   }
 
-  /** Big buffers go to the socket from where they lie. */
+  /** Writes the sending of big buffers, straight from where they lie. */
   private static void emitBulk(CSource source, Op op, int slots, Field input) {
     source.line("  if (%1$s && %1$sBytes > BULK_BYTES) {", input.name());
     List<String> values = new ArrayList<>();

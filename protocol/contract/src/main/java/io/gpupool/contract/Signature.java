@@ -6,14 +6,14 @@ import java.util.stream.Collectors;
 
 /** The Java shape of one entry point of the backend. */
 record Signature(EntryPoint entryPoint, Map<String, CudaType> types) {
-  /** {@code long stream, int flags}. */
+  /** Returns for example {@code long stream, int flags}. */
   String declaration() {
     return entryPoint.parameters().stream()
         .map(p -> JavaType.of(p, types).keyword() + " " + p.name())
         .collect(Collectors.joining(", "));
   }
 
-  /** {@code stream, flags}. */
+  /** Returns for example {@code stream, flags}. */
   String arguments() {
     return entryPoint.parameters().stream()
         .map(p ->
@@ -23,7 +23,10 @@ record Signature(EntryPoint entryPoint, Map<String, CudaType> types) {
         .collect(Collectors.joining(", "));
   }
 
-  /** {@code JAVA_INT, JAVA_LONG, JAVA_INT}: the result, then the parameters. */
+  /**
+   * Returns the result's layout and then the parameters', such as {@code JAVA_INT, JAVA_LONG,
+   * JAVA_INT}.
+   */
   String layouts() {
     return "JAVA_INT"
         + entryPoint.parameters().stream()
@@ -31,7 +34,7 @@ record Signature(EntryPoint entryPoint, Map<String, CudaType> types) {
             .collect(Collectors.joining());
   }
 
-  /** The C parameters, for documentation. */
+  /** Returns the C parameters, for documentation. */
   String comment() {
     return entryPoint.parameters().stream()
         .map(Parameter::declaration)
