@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of a GPU's time as leases get them on this machine's driver, and what turns cost a lease that is alone."""
+"""Shares of a GPU's time as leases get them on this machine's driver, and what time slicing costs a lease that is alone."""
 import datetime
 import subprocess
 

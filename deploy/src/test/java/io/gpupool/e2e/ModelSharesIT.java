@@ -52,7 +52,7 @@ class ModelSharesIT {
   @Test
   void hardProgram_alone_getsNoMoreThanItsShare() {
     try (Program hard = busy.start("eager 200000", 30, "--hard")) {
-      // A turn that had begun before is put down at its end.
+      // A time slice that had begun before is put down at its end.
       assertThat(busy.partOfTime(hard, 600 * MILLI)).isLessThan(0.35);
     }
   }

@@ -16,8 +16,9 @@ public final class ClassOptions {
       names = "--class",
       paramLabel = "batch|latency",
       description = {
-        "what the programs do: those of class latency serve requests, and their turns of a GPU come as",
-        "soon as they can while they use less than their share (else GPUPOOL_CLASS; default: batch)"
+        "what the programs do: those of class latency serve requests, and their time slices of a GPU",
+        "come as soon as they can while they use less than their share (else GPUPOOL_CLASS; default:",
+        "batch)"
       })
   private Optional<LeaseClass> named = Optional.empty();
 

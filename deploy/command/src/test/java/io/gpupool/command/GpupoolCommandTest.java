@@ -137,10 +137,10 @@ class GpupoolCommandTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"0", "-1", "1001", "4.5", "soon"})
-  void server_turnBoundThatCannotBe_isRefusedByName(String millis) {
+  void server_inFlightBoundThatCannotBe_isRefusedByName(String millis) {
     String[] line = {"server", "--gpus", "soft:1", "--listen", "127.0.0.1"};
-    assertThat(wrongUsage(line, "--turn-bound=" + millis))
-        .contains("--turn-bound")
+    assertThat(wrongUsage(line, "--in-flight-bound=" + millis))
+        .contains("--in-flight-bound")
         .contains(millis);
   }
 

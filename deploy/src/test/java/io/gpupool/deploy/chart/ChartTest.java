@@ -196,7 +196,8 @@ class ChartTest {
             .values("server: {gpus: {count: 4}, resources: {limits: {memory: 8Gi}}}")
             .release();
     assertThat(Release.arguments(release.server()))
-        .contains("--gpus=all", "--turn-bound=4", "--state=/var/lib/gpupool/state", "--kubernetes")
+        .contains(
+            "--gpus=all", "--in-flight-bound=4", "--state=/var/lib/gpupool/state", "--kubernetes")
         .contains("--kubernetes-admin=gpupool-system/gpupool-controller");
     assertThat(Release.container(release.server()).getResources().getLimits())
         .hasEntrySatisfying("nvidia.com/gpu", count -> assertThat(count).hasToString("4"))
@@ -211,7 +212,7 @@ class ChartTest {
     Release release = Chart.of("1.20.2").values(ValueSets.ALL.getLast()).release();
     assertThat(Release.arguments(release.server()))
         .contains("--gpus=soft:1,mem=4Gi")
-        .doesNotContain("--turn-bound=4");
+        .doesNotContain("--in-flight-bound=4");
     assertThat(Release.container(release.server()).getResources().getLimits()).isNullOrEmpty();
     StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
     assertThat(servers.getSpec().getVolumeClaimTemplates()).isEmpty();
@@ -301,9 +302,9 @@ class ChartTest {
         "server: {gpus: {memory: lots}}",
         "server: {etcd: {endpoints: [\"https://e1:2379\"]}}",
         "server: {sharing: mig}",
-        "server: {turnBoundMillis: 0}",
-        "server: {turnBoundMillis: 1001}",
-        "server: {turnBoundMillis: soon}",
+        "server: {inFlightBoundMillis: 0}",
+        "server: {inFlightBoundMillis: 1001}",
+        "server: {inFlightBoundMillis: soon}",
         "server: {sandbox: maybe}",
         "webhook: {failurePolicy: Maybe}",
         "webhook: {timeoutSeconds: 60}",

@@ -94,15 +94,15 @@ final class SharesBench implements Callable<Integer> {
       names = "--faults",
       description = {
         "measures how long a tenant stands still instead when its neighbour on the GPU is stopped,",
-        "killed, or hangs in a kernel while it has the turn, --runs times each"
+        "killed, or hangs in a kernel while it has the time slice, --runs times each"
       })
   private boolean faults;
 
   @Option(
       names = "--cost",
       description = {
-        "measures what turns cost a tenant that is alone instead: --runs pairs of runs on a driver's",
-        "GPU, with turns and with --sharing driver, and the median of their throughputs' ratios",
+        "measures what time slicing costs a tenant that is alone instead: --runs pairs of runs on a",
+        "driver's GPU, with it and with --sharing driver, and the median of their throughputs' ratios",
         "(default: kernels of 50 us, and empty ones)"
       })
   private boolean cost;
@@ -153,14 +153,14 @@ final class SharesBench implements Callable<Integer> {
       throw new IllegalArgumentException(
           "--cost compares pools of its own with a driver's GPUs: give --libcuda, and no --pool");
     }
-    Table table = new Table("LOAD", "PAIRS", "WITH TURNS / WITHOUT", "LEAST TO MOST");
+    Table table = new Table("LOAD", "PAIRS", "TIME-SLICED / NOT", "LEAST TO MOST");
     for (Plan plan : plans("100:eager=50us", "100:eager=1ns")) {
-      TurnCost pairs = new TurnCost(plan);
+      TimeSlicingCost pairs = new TimeSlicingCost(plan);
       for (int pair = 0; pair < runs; pair++) {
         pairs.measurePair(
             pair,
-            (tenant, takesTurns) -> {
-              Sharing with = takesTurns ? Sharing.timeslice : Sharing.driver;
+            (tenant, timeSliced) -> {
+              Sharing with = timeSliced ? Sharing.timeslice : Sharing.driver;
               try (EmbeddedPool own = ownPool(with);
                   PoolClient client = client(own.address(), ClientSecurity.DEFAULT, loops);
                   SharesMeasurement measurement =
@@ -187,7 +187,7 @@ final class SharesBench implements Callable<Integer> {
     }
     if (faults) {
       Table table = new Table("NEIGHBOUR", "RUNS", "LONGEST PAUSE");
-      new TurnFaults(installation, client).rows(runs).forEach(table::row);
+      new TimeSliceFaults(installation, client).rows(runs).forEach(table::row);
       System.out.println(table);
       return 0;
     }

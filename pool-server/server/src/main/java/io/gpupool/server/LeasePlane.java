@@ -14,7 +14,7 @@ import io.gpupool.server.lease.lifecycle.RoomSignal;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
-import io.gpupool.server.lease.usage.TimeTable;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
 import java.io.IOException;
@@ -41,7 +41,7 @@ final class LeasePlane {
     ControlThread control = context.threads().control();
     RecordStore records = state.records();
     Capacity capacity = state.capacity();
-    TimeTable times = openTimes(context);
+    GpuScheduleTable times = openTimes(context);
     RoomSignal room = new RoomSignal();
     store = new LeaseStore(records, state.audit(), capacity.members(), control, context.name());
     peers = new PeerServerMonitor(records, capacity.members(), control);
@@ -69,8 +69,9 @@ final class LeasePlane {
     drains.start();
   }
 
-  private static TimeTable openTimes(ServerContext context) throws IOException {
-    TimeTable times = new TimeTable(context.served().gpus().size(), context.served().levels());
+  private static GpuScheduleTable openTimes(ServerContext context) throws IOException {
+    GpuScheduleTable times =
+        new GpuScheduleTable(context.served().gpus().size(), context.served().levels());
     // Last of all, when no session is left that would be taken out of it.
     context
         .steps()

@@ -4,7 +4,7 @@ package io.gpupool.server;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuSpec;
-import io.gpupool.server.lease.usage.TimeTable.Levels;
+import io.gpupool.server.lease.usage.GpuScheduleTable.Levels;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -64,7 +64,10 @@ record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List<Gpu> g
     return isSoft() ? "soft" : "nvidia";
   }
 
-  /** Who takes turns. Programs of one lease share a software GPU at any moment, as its cores do. */
+  /**
+   * Who takes time slices. Programs of one lease share a software GPU at any moment, as its cores
+   * do.
+   */
   Levels levels() {
     if (isSoft()) {
       return Levels.LEASES;

@@ -12,37 +12,37 @@ public interface DriverTime extends DeviceTime {
   DriverTime UNSHARED = new Unshared();
 
   /** How long work may still be submitted. */
-  enum Hold {
+  enum SliceState {
     /** No other lease wants the GPU, and this one may have all of its time. */
-    ALONE,
-    /** It is this lease's turn. */
-    SHARED,
-    /** The turn is over, or lost: what is under way is to be awaited, then {@link #pass}. */
-    OVER
+    UNCONTENDED,
+    /** It is this lease's time slice. */
+    CONTENDED,
+    /** The time slice is over, or lost: what is under way is to be awaited, then {@link #pass}. */
+    ENDED
   }
 
   /** Says that work is under way, and asks whether more may be submitted. */
-  Hold hold(long nowNanos);
+  SliceState renew(long nowNanos);
 
   /** Nothing is under way any more; before {@link #end} or {@link #pass}. */
-  void finished();
+  void workFinished();
 
   /** Adds time that the GPU took for this process's work, as the driver measured it. */
-  void used(long nanos);
+  void addMeasured(long nanos);
 
   /** See {@link #UNSHARED}. */
   final class Unshared extends DeviceTime.Unshared implements DriverTime {
     private Unshared() {}
 
     @Override
-    public Hold hold(long nowNanos) {
-      return Hold.ALONE;
+    public SliceState renew(long nowNanos) {
+      return SliceState.UNCONTENDED;
     }
 
     @Override
-    public void finished() {}
+    public void workFinished() {}
 
     @Override
-    public void used(long nanos) {}
+    public void addMeasured(long nanos) {}
   }
 }

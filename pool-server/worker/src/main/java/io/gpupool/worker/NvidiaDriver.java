@@ -75,8 +75,8 @@ final class NvidiaDriver {
     Backend backend =
         new NvidiaGpus(
             new NvidiaGpus.Options(
-                options.takesTurns(),
-                options.turnBoundMillis() * NANOS_PER_MILLI,
+                options.timeSliced(),
+                options.inFlightBoundMillis() * NANOS_PER_MILLI,
                 options.libnvml(),
                 options.contextBytes()));
     int result = backend.cuInit(0);

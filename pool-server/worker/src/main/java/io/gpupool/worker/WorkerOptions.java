@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
-import io.gpupool.wire.TurnBound;
+import io.gpupool.wire.InFlightBound;
 import java.util.Optional;
 
 /**
@@ -13,8 +13,8 @@ import java.util.Optional;
  * @param libcuda the driver library
  * @param libnvml the driver's management library
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
- * @param takesTurns whether turns of the driver's GPUs are taken
- * @param turnBoundMillis what may be under way there while another waits for its turn
+ * @param timeSliced whether time slices of the driver's GPUs are taken
+ * @param inFlightBoundMillis what may be under way there while another waits for its time slice
  * @param contextBytes memory of a GPU that a context takes by itself; 0 if it is not known
  * @param late whether the driver is first used when a session is assigned, which says what of the
  *     driver it sees
@@ -28,15 +28,15 @@ record WorkerOptions(
     String libcuda,
     String libnvml,
     boolean skipMissingPtx,
-    boolean takesTurns,
-    int turnBoundMillis,
+    boolean timeSliced,
+    int inFlightBoundMillis,
     long contextBytes,
     boolean late,
     boolean undivided) {
   static final String USAGE =
       "usage: WorkerMain (--control @NAME [--late] | --probe [--undivided] | --watch | --trial) --gpus"
           + " all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
-          + " [--no-turns | --turn-bound MILLIS] [--context-memory BYTES]"
+          + " [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES]"
           + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
@@ -64,8 +64,8 @@ record WorkerOptions(
     String libcuda = "libcuda.so.1";
     String libnvml = "libnvidia-ml.so.1";
     boolean skip = false;
-    boolean takesTurns = true;
-    int turnBoundMillis = TurnBound.USUAL_MILLIS;
+    boolean timeSliced = true;
+    int inFlightBoundMillis = InFlightBound.USUAL_MILLIS;
     long contextBytes = 0;
     boolean late = false;
     boolean undivided = false;
@@ -80,8 +80,9 @@ record WorkerOptions(
           control = Optional.of(value(arguments, ++i));
         }
         case "--late" -> late = true;
-        case "--no-turns" -> takesTurns = false;
-        case "--turn-bound" -> turnBoundMillis = TurnBound.parse(value(arguments, ++i));
+        case "--no-time-slices" -> timeSliced = false;
+        case "--in-flight-bound" ->
+            inFlightBoundMillis = InFlightBound.parse(value(arguments, ++i));
         case "--context-memory" -> contextBytes = Long.parseUnsignedLong(value(arguments, ++i));
         case "--undivided" -> undivided = true;
         case "--gpus" -> gpus = value(arguments, ++i);
@@ -104,8 +105,8 @@ record WorkerOptions(
         libcuda,
         libnvml,
         skip,
-        takesTurns,
-        turnBoundMillis,
+        timeSliced,
+        inFlightBoundMillis,
         contextBytes,
         late,
         undivided);

@@ -17,17 +17,17 @@ class WorkerOptionsTest {
   }
 
   @Test
-  void turnBound_isFourMillisecondsUnlessGiven() {
-    assertThat(parse().turnBoundMillis()).isEqualTo(4);
-    assertThat(parse("--turn-bound", "1").turnBoundMillis()).isEqualTo(1);
-    assertThat(parse("--turn-bound", "1000").turnBoundMillis()).isEqualTo(1000);
+  void inFlightBound_isFourMillisecondsUnlessGiven() {
+    assertThat(parse().inFlightBoundMillis()).isEqualTo(4);
+    assertThat(parse("--in-flight-bound", "1").inFlightBoundMillis()).isEqualTo(1);
+    assertThat(parse("--in-flight-bound", "1000").inFlightBoundMillis()).isEqualTo(1000);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"0", "-1", "1001", "soon", ""})
-  void turnBound_thatCannotBe_isRefusedByName(String millis) {
-    assertThatThrownBy(() -> parse("--turn-bound", millis))
+  void inFlightBound_thatCannotBe_isRefusedByName(String millis) {
+    assertThatThrownBy(() -> parse("--in-flight-bound", millis))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("--turn-bound " + millis + ": give 1 to 1000 milliseconds");
+        .hasMessage("--in-flight-bound " + millis + ": give 1 to 1000 milliseconds");
   }
 }

@@ -23,7 +23,7 @@ import io.gpupool.transport.metrics.OtlpCollector;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.gpupool.transport.tls.TlsFiles;
 import io.gpupool.wire.ByteSize;
-import io.gpupool.wire.TurnBound;
+import io.gpupool.wire.InFlightBound;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -225,15 +225,15 @@ public final class ServerCommand implements Callable<Integer> {
   private Sharing sharing = Sharing.timeslice;
 
   @Option(
-      names = "--turn-bound",
+      names = "--in-flight-bound",
       paramLabel = "MILLIS",
-      defaultValue = "" + TurnBound.USUAL_MILLIS,
+      defaultValue = "" + InFlightBound.USUAL_MILLIS,
       description = {
         "how long the work of one lease may take that is under way on an NVIDIA GPU while another lease",
         "(by MPS: another program of the lease) wants it, 1 to 1000; a kernel that takes longer is under",
         "way alone (default: ${DEFAULT-VALUE})"
       })
-  private int turnBoundMillis;
+  private int inFlightBoundMillis;
 
   @Mixin private SandboxServerOptions sandbox = new SandboxServerOptions();
 
@@ -313,7 +313,7 @@ public final class ServerCommand implements Callable<Integer> {
             name,
             host,
             labels,
-            new DriverOptions(libcuda, libnvml, contextBytes(), sharing, turnBoundMillis),
+            new DriverOptions(libcuda, libnvml, contextBytes(), sharing, inFlightBoundMillis),
             spares,
             true,
             missingPtx,

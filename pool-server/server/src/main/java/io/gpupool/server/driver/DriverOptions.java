@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.driver;
 
-import io.gpupool.wire.TurnBound;
+import io.gpupool.wire.InFlightBound;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,15 +17,15 @@ import java.util.stream.Stream;
  * @param libnvml its management library, likewise
  * @param contextBytes GPU memory that each context takes by itself; empty: it is measured
  * @param sharing how the programs of several leases run on one GPU
- * @param turnBoundMillis how long the work in progress may take while another lease, or program,
- *     waits for its turn; longer for a single operation that takes longer
+ * @param inFlightBoundMillis how long the work in progress may take while another lease, or
+ *     program, waits for its time slice; longer for a single operation that takes longer
  */
 public record DriverOptions(
     Optional<Path> libcuda,
     Optional<Path> libnvml,
     OptionalLong contextBytes,
     Sharing sharing,
-    int turnBoundMillis) {
+    int inFlightBoundMillis) {
   private static final String LIBNVML = "libnvidia-ml.so.1";
 
   /** Libraries on the usual path, GPUs by turns. */
@@ -37,13 +37,13 @@ public record DriverOptions(
   public DriverOptions {
     libnvml =
         libnvml.or(() -> libcuda.map(path -> path.resolveSibling(LIBNVML)).filter(Files::exists));
-    int ignored = TurnBound.check(turnBoundMillis);
+    int ignored = InFlightBound.check(inFlightBoundMillis);
   }
 
   /** The usual bound. */
   public DriverOptions(
       Optional<Path> libcuda, Optional<Path> libnvml, OptionalLong contextBytes, Sharing sharing) {
-    this(libcuda, libnvml, contextBytes, sharing, TurnBound.USUAL_MILLIS);
+    this(libcuda, libnvml, contextBytes, sharing, InFlightBound.USUAL_MILLIS);
   }
 
   /** How the programs of several leases run on one GPU. */
@@ -66,9 +66,9 @@ public record DriverOptions(
     libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
     contextBytes.ifPresent(bytes -> arguments.addAll(contextArguments(bytes)));
     if (sharing == Sharing.driver) {
-      arguments.add("--no-turns");
-    } else if (turnBoundMillis != TurnBound.USUAL_MILLIS) {
-      arguments.addAll(List.of("--turn-bound", Integer.toString(turnBoundMillis)));
+      arguments.add("--no-time-slices");
+    } else if (inFlightBoundMillis != InFlightBound.USUAL_MILLIS) {
+      arguments.addAll(List.of("--in-flight-bound", Integer.toString(inFlightBoundMillis)));
     }
     return arguments;
   }

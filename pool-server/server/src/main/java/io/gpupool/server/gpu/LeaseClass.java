@@ -6,13 +6,15 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 
 /**
- * A class of leases by how their programs use a GPU's time, which decides how soon their turns
- * come.
+ * A class of leases by how their programs use a GPU's time, which decides how soon their time
+ * slices come.
  */
 public enum LeaseClass {
-  /** They compute for as long as there is something to do; turns come in line. */
+  /** They compute for as long as there is something to do; time slices come in line. */
   BATCH,
-  /** They serve requests; turns come as soon as they can while they use less than their share. */
+  /**
+   * They serve requests; time slices come as soon as they can while they use less than their share.
+   */
   LATENCY;
 
   /** As people write it. */

@@ -2,8 +2,8 @@
 package io.gpupool.server.history;
 
 import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.lease.usage.LeaseTime;
-import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.placement.Placement.Part;
 
 /**
@@ -27,7 +27,7 @@ final class LeaseMeter {
    */
   Portion read(Lease lease, int own, long nowNanos) {
     LeaseTime time = lease.time();
-    TimeTable.Use use = time.use(own);
+    GpuScheduleTable.Use use = time.use(own);
     long age = time.ageNanos(nowNanos);
     long granted = Math.max(grantedNanos, time.grantedNanos(own, nowNanos));
     long used = Math.clamp(use.usedNanos(), usedNanos, Math.max(usedNanos, age));

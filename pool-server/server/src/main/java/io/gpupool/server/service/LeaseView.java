@@ -12,7 +12,7 @@ import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.model.LeaseState;
-import io.gpupool.server.lease.usage.TimeTable;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.ServerStatus;
@@ -141,7 +141,7 @@ public final class LeaseView {
 
   /** Of one of this server's own GPUs. */
   private void use(GrantUse.Builder use, Lease lease, int own) {
-    TimeTable.Use time = lease.time().use(own);
+    GpuScheduleTable.Use time = lease.time().use(own);
     use.setUsedMemoryBytes(lease.ledger().usedBytes(own))
         .setUsedComputePercent(lease.time().recentPercent(own, timers.nowNanos()))
         .setGrantedGpuNanos(lease.time().grantedNanos(own, timers.nowNanos()))

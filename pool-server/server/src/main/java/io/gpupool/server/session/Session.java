@@ -8,11 +8,11 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.ScheduleSlot;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
-import io.gpupool.wire.TurnPlace;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -309,8 +309,8 @@ public final class Session implements LeasedSession {
         .put("slot", slot)
         .put("inbox", 1)
         .put("addressSlot", lease.topology().place().orElseThrow())
-        .put("leaseTurns", text(lease.time().leasePlaces(slot)))
-        .put("programTurns", text(lease.time().programPlaces(slot)))
+        .put("leaseSlots", text(lease.time().leaseSlots(slot)))
+        .put("programSlots", text(lease.time().programSlots(slot)))
         .put(
             "gpus",
             lease.topology().own().stream()
@@ -324,8 +324,8 @@ public final class Session implements LeasedSession {
         .build();
   }
 
-  private static Optional<String> text(List<TurnPlace> places) {
-    return places.stream().map(TurnPlace::toString).reduce((left, right) -> left + "," + right);
+  private static Optional<String> text(List<ScheduleSlot> places) {
+    return places.stream().map(ScheduleSlot::toString).reduce((left, right) -> left + "," + right);
   }
 
   private String uuids() {

@@ -38,7 +38,7 @@ public enum Metric {
   WAITED_NANOS(
       "gpupool.lease.waited",
       "seconds",
-      "Time in which a lease had work and waited for its turn",
+      "Time in which a lease had work and waited for its time slice",
       "tenant",
       "server",
       "gpu"),

@@ -12,24 +12,25 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class DriverOptionsTest {
-  private static DriverOptions options(Sharing sharing, int turnBoundMillis) {
+  private static DriverOptions options(Sharing sharing, int inFlightBoundMillis) {
     return new DriverOptions(
-        Optional.empty(), Optional.empty(), OptionalLong.empty(), sharing, turnBoundMillis);
+        Optional.empty(), Optional.empty(), OptionalLong.empty(), sharing, inFlightBoundMillis);
   }
 
   @Test
   void arguments_tellWorkersHowLeasesShareTheTime() {
     assertThat(DriverOptions.USUAL.arguments()).isEmpty();
-    assertThat(options(Sharing.timeslice, 12).arguments()).containsExactly("--turn-bound", "12");
-    assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--turn-bound", "12");
-    assertThat(options(Sharing.driver, 12).arguments()).containsExactly("--no-turns");
+    assertThat(options(Sharing.timeslice, 12).arguments())
+        .containsExactly("--in-flight-bound", "12");
+    assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--in-flight-bound", "12");
+    assertThat(options(Sharing.driver, 12).arguments()).containsExactly("--no-time-slices");
   }
 
   @ParameterizedTest
   @ValueSource(ints = {0, -4, 1001})
-  void turnBound_thatCannotBe_isRefusedByName(int millis) {
+  void inFlightBound_thatCannotBe_isRefusedByName(int millis) {
     assertThatThrownBy(() -> options(Sharing.timeslice, millis))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("--turn-bound " + millis + ": give 1 to 1000 milliseconds");
+        .hasMessage("--in-flight-bound " + millis + ": give 1 to 1000 milliseconds");
   }
 }

@@ -17,7 +17,7 @@ import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
-import io.gpupool.worker.slicer.SessionTurn;
+import io.gpupool.worker.slicer.SessionTimeSlice;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -137,10 +137,10 @@ public final class AssignedSession {
     Ready parts = ready.join();
     confinement.complete();
     Ledger ledger = assignment.openLedger();
-    List<SessionTurn> turns = assignment.joinTurns();
+    List<SessionTimeSlice> slices = assignment.joinTimeSlices();
     List<LeasedGpu> gpus = assignment.driverGpus();
-    for (int i = 0; i < turns.size(); i++) {
-      boolean ignored = parts.backend.share(gpus.get(i).ordinal(), turns.get(i));
+    for (int i = 0; i < slices.size(); i++) {
+      boolean ignored = parts.backend.share(gpus.get(i).ordinal(), slices.get(i));
     }
     List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
     if (parts.isDriver()) {
@@ -172,7 +172,7 @@ public final class AssignedSession {
     Thread.ofPlatform()
         .name("stats")
         .daemon()
-        .start(() -> report(() -> stats(session.counters(), ledger, turns)));
+        .start(() -> report(() -> stats(session.counters(), ledger, slices)));
     return session.run();
   }
 
@@ -193,7 +193,7 @@ public final class AssignedSession {
   }
 
   private static TextMessage stats(
-      SessionCounters counters, Ledger ledger, List<SessionTurn> turns) {
+      SessionCounters counters, Ledger ledger, List<SessionTimeSlice> slices) {
     StringJoiner memory = new StringJoiner(",");
     for (int gpu = 0; gpu < ledger.gpus(); gpu++) {
       memory.add(Long.toString(ledger.sessionBytes(gpu)));
@@ -208,9 +208,9 @@ public final class AssignedSession {
         .put("bytesOut", counters.bytesOut())
         .put("peerBytesIn", counters.peerBytesIn())
         .put("peerBytesOut", counters.peerBytesOut())
-        .put("gpuNanos", turns.stream().mapToLong(SessionTurn::usedNanos).sum())
-        .put("waitedNanos", turns.stream().mapToLong(SessionTurn::waitedNanos).sum())
-        .put("throttledNanos", turns.stream().mapToLong(SessionTurn::throttledNanos).sum())
+        .put("gpuNanos", slices.stream().mapToLong(SessionTimeSlice::usedNanos).sum())
+        .put("waitedNanos", slices.stream().mapToLong(SessionTimeSlice::waitedNanos).sum())
+        .put("throttledNanos", slices.stream().mapToLong(SessionTimeSlice::throttledNanos).sum())
         .put("waits", counters.waits())
         .put("lastError", counters.lastError())
         .build();

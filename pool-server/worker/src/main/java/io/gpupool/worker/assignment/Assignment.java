@@ -2,16 +2,16 @@
 package io.gpupool.worker.assignment;
 
 import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.ScheduleSlot;
 import io.gpupool.wire.TextMessage;
-import io.gpupool.wire.TurnPlace;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
-import io.gpupool.worker.slicer.GpuTurn;
-import io.gpupool.worker.slicer.NestedTurn;
-import io.gpupool.worker.slicer.SessionTurn;
+import io.gpupool.worker.slicer.GpuTimeSlice;
+import io.gpupool.worker.slicer.NestedTimeSlice;
+import io.gpupool.worker.slicer.SessionTimeSlice;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,10 +28,10 @@ import java.util.TreeMap;
  * @param uuids theirs, as the server knows them; empty if it does not say
  * @param ledgerFile of its lease
  * @param slot the session's place in the ledger
- * @param turnsFile in which turns of the GPUs are taken; empty if they are not
- * @param leaseTurns where the session takes its lease's turns of each of its GPUs, in that file;
- *     empty where leases take none
- * @param programTurns likewise, those of the lease's programs
+ * @param scheduleFile in which time slices of the GPUs are taken; empty if they are not
+ * @param leaseSlots where the session takes its lease's time slices of each of its GPUs, in that
+ *     file; empty where leases take none
+ * @param programSlots likewise, those of the lease's programs
  * @param addressSlot which part of the addresses the memory of its GPUs is to have; 0 where it is
  *     the only server of its lease, or the first
  * @param environment what the driver is to find in the environment of the process when it starts;
@@ -44,20 +44,23 @@ public record Assignment(
     List<String> uuids,
     ServerFile ledgerFile,
     int slot,
-    Optional<ServerFile> turnsFile,
-    List<TurnPlace> leaseTurns,
-    List<TurnPlace> programTurns,
+    Optional<ServerFile> scheduleFile,
+    List<ScheduleSlot> leaseSlots,
+    List<ScheduleSlot> programSlots,
     int addressSlot,
     Map<String, String> environment) {
   private static final int MAX_GPUS = 256;
-  private static final String LEASE_TURNS = "leaseTurns";
-  private static final String PROGRAM_TURNS = "programTurns";
+  private static final String LEASE_SLOTS = "leaseSlots";
+  private static final String PROGRAM_SLOTS = "programSlots";
   private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
 
-  /** How many descriptors follow the message: of the ledger, and of the turns if there are any. */
+  /**
+   * How many descriptors follow the message: of the ledger, and of the time slices if there are
+   * any.
+   */
   public static int descriptors(TextMessage message) {
-    boolean turns = message.get(LEASE_TURNS).isPresent() || message.get(PROGRAM_TURNS).isPresent();
-    return turns ? 2 : 1;
+    boolean slices = message.get(LEASE_SLOTS).isPresent() || message.get(PROGRAM_SLOTS).isPresent();
+    return slices ? 2 : 1;
   }
 
   /** What a message says, with the descriptors that followed it. */
@@ -81,8 +84,8 @@ public record Assignment(
         files.getFirst(),
         (int) message.requireNumber("slot", Ledger.SLOTS - 1),
         files.size() > 1 ? Optional.of(files.get(1)) : Optional.empty(),
-        turns(message, LEASE_TURNS, gpus.size()),
-        turns(message, PROGRAM_TURNS, gpus.size()),
+        slices(message, LEASE_SLOTS, gpus.size()),
+        slices(message, PROGRAM_SLOTS, gpus.size()),
         message.get("addressSlot").isEmpty()
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
@@ -120,17 +123,17 @@ public record Assignment(
     return environment;
   }
 
-  private static List<TurnPlace> turns(TextMessage message, String key, int gpus)
+  private static List<ScheduleSlot> slices(TextMessage message, String key, int gpus)
       throws WireException {
     if (message.get(key).isEmpty()) {
       return List.of();
     }
-    List<TurnPlace> places = new ArrayList<>();
+    List<ScheduleSlot> places = new ArrayList<>();
     for (String place : message.require(key).split(",", MAX_GPUS + 1)) {
-      places.add(TurnPlace.parse(place));
+      places.add(ScheduleSlot.parse(place));
     }
     if (places.size() != gpus) {
-      throw new WireException("not turns of " + gpus + " GPUs: " + places);
+      throw new WireException("not schedule slots of " + gpus + " GPUs: " + places);
     }
     return List.copyOf(places);
   }
@@ -147,19 +150,19 @@ public record Assignment(
     return counted;
   }
 
-  /** The session's part in the turns of each GPU; empty if they take none. */
-  List<SessionTurn> joinTurns() throws IOException {
-    List<SessionTurn> joined = new ArrayList<>();
-    for (int gpu = 0; gpu < Math.max(leaseTurns.size(), programTurns.size()); gpu++) {
-      ServerFile file = turnsFile.orElseThrow();
-      if (leaseTurns.isEmpty()) {
-        joined.add(GpuTurn.join(file, programTurns.get(gpu)));
+  /** The session's part in the time slices of each GPU; empty if they take none. */
+  List<SessionTimeSlice> joinTimeSlices() throws IOException {
+    List<SessionTimeSlice> joined = new ArrayList<>();
+    for (int gpu = 0; gpu < Math.max(leaseSlots.size(), programSlots.size()); gpu++) {
+      ServerFile file = scheduleFile.orElseThrow();
+      if (leaseSlots.isEmpty()) {
+        joined.add(GpuTimeSlice.join(file, programSlots.get(gpu)));
       } else {
-        GpuTurn lease = GpuTurn.join(file, leaseTurns.get(gpu));
+        GpuTimeSlice lease = GpuTimeSlice.join(file, leaseSlots.get(gpu));
         joined.add(
-            programTurns.isEmpty()
+            programSlots.isEmpty()
                 ? lease
-                : new NestedTurn(lease, GpuTurn.join(file, programTurns.get(gpu))));
+                : new NestedTimeSlice(lease, GpuTimeSlice.join(file, programSlots.get(gpu))));
       }
     }
     return joined;

@@ -3,21 +3,21 @@ package io.gpupool.worker.nvidia;
 
 import io.gpupool.cuda.BackendTraits.Caller;
 import io.gpupool.cuda.DriverTime;
-import io.gpupool.cuda.DriverTime.Hold;
+import io.gpupool.cuda.DriverTime.SliceState;
 import io.gpupool.soft.exec.launch.DeviceTime;
 import java.util.ArrayDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Gate before one GPU's driver: operations are submitted while it is the lease's turn, and no more
- * of them than a turn may outlast. Any thread may call it.
+ * Gate before one GPU's driver: operations are submitted while it is the lease's time slice, and no
+ * more of them than a time slice may outlast. Any thread may call it.
  */
 final class GpuGate implements Passage {
   /*
    * A driver cannot be told to stop what was submitted. So what is under way is bounded in time: by
    * the cost of each operation, which is learned from timing events around batches of them. When the
-   * turn is over nothing more is submitted, what is under way is awaited, and only then does another
+   * time slice is over nothing more is submitted, what is under way is awaited, and only then does another
    * lease have the GPU: the card would slice its time between two contexts otherwise, and the events
    * of each would measure the other's work as well.
    *
@@ -29,7 +29,7 @@ final class GpuGate implements Passage {
    * wait for a host function, for another process, or for work that is still before this gate. The
    * card slices its time then, and what was used is charged when it is known.
    *
-   * Whoever has to wait does so outside the lock, one of them for the turn; a thread of the gate's
+   * Whoever has to wait does so outside the lock, one of them for the time slice; a thread of the gate's
    * own looks after what is under way, for the program may come back to it late.
    */
   private static final long LOOK_NANOS = 50_000;
@@ -69,7 +69,7 @@ final class GpuGate implements Passage {
   /** Calls of the driver that have begun and not returned. */
   private final AtomicInteger calls = new AtomicInteger();
 
-  /** Threads that wait until they may submit: they end the turn, or go on with it. */
+  /** Threads that wait until they may submit: they end the time slice, or go on with it. */
   private final AtomicInteger waiting = new AtomicInteger();
 
   // Guarded by this.
@@ -79,8 +79,8 @@ final class GpuGate implements Passage {
   private long underWayNanos;
   private int underWayOperations;
   private boolean busy;
-  private boolean turning;
-  private volatile Hold hold = Hold.ALONE;
+  private boolean switching;
+  private volatile SliceState sliceState = SliceState.UNCONTENDED;
   private long latestKey;
   private Express given;
   private Cost givenCost;
@@ -186,7 +186,7 @@ final class GpuGate implements Passage {
 
   /** The program looks at a stream, or marks a place in one: a good time to measure. */
   void look() {
-    if (hold == Hold.SHARED) {
+    if (sliceState == SliceState.CONTENDED) {
       synchronized (this) {
         boolean ignored = closeOpen(System.nanoTime());
       }
@@ -224,18 +224,18 @@ final class GpuGate implements Passage {
   }
 
   private synchronized Step admit(long context, long stream, long key, long waitedNanos) {
-    if (turning) {
+    if (switching) {
       return Step.WAIT;
     }
     if (!busy) {
-      turning = true;
+      switching = true;
       return Step.BEGIN;
     }
     Cost cost = costs.of(key);
     if (!takeBack()) {
       return Step.WAIT;
     }
-    boolean alone = hold == Hold.ALONE;
+    boolean alone = sliceState == SliceState.UNCONTENDED;
     if (!alone && isOver()) {
       return awaitEnd();
     }
@@ -283,13 +283,13 @@ final class GpuGate implements Passage {
   }
 
   private boolean isOver() {
-    if (hold != Hold.OVER && time.isOver()) {
-      hold = time.hold(System.nanoTime());
+    if (sliceState != SliceState.ENDED && time.isOver()) {
+      sliceState = time.renew(System.nanoTime());
     }
-    return hold == Hold.OVER;
+    return sliceState == SliceState.ENDED;
   }
 
-  /** Waits for what is under way; then the turn may go. */
+  /** Waits for what is under way; then the time slice may go. */
   private Step awaitEnd() {
     long now = System.nanoTime();
     boolean ignored = closeOpen(now);
@@ -298,12 +298,12 @@ final class GpuGate implements Passage {
     if (!isDrained()) {
       return Step.WAIT;
     }
-    turning = true;
+    switching = true;
     return Step.PASS;
   }
 
   private boolean hasRoom(long nanos, long waitedNanos) {
-    boolean alone = hold == Hold.ALONE;
+    boolean alone = sliceState == SliceState.UNCONTENDED;
     long boundNow = alone ? aloneBoundNanos : boundNanos;
     if (isInTime(nanos, boundNow) && isInCount()) {
       return true;
@@ -345,7 +345,7 @@ final class GpuGate implements Passage {
   }
 
   private boolean isFull(Batch batch, Cost cost, long nanos) {
-    boolean alone = hold == Hold.ALONE;
+    boolean alone = sliceState == SliceState.UNCONTENDED;
     long most = alone ? ALONE_BATCH_NANOS : boundNanos / BATCHES_IN_BOUND;
     return batch.expectedNanos() + nanos > most
         || !alone && !cost.isKnown()
@@ -399,14 +399,14 @@ final class GpuGate implements Passage {
       }
       events.release(previousContext, previousEnd);
     }
-    if (hold == Hold.ALONE && batch.isStarved(elapsed)) {
+    if (sliceState == SliceState.UNCONTENDED && batch.isStarved(elapsed)) {
       spent = Math.min(spent, batch.expectedNanos());
     }
     batch.learn(elapsed);
     batch.release(events, end);
     previousEnd = end;
     previousContext = batch.context;
-    time.used(spent);
+    time.addMeasured(spent);
   }
 
   private boolean isDrained() {
@@ -424,7 +424,7 @@ final class GpuGate implements Passage {
             ? HOST_FUNCTION_OVERDUE_NANOS
             : Math.max(
                 overdueNanos, Math.min(OVERDUE_TIMES * oldest.expectedNanos(), MOST_OVERDUE_NANOS));
-    if (hold == Hold.ALONE || now - progressNanos < patience) {
+    if (sliceState == SliceState.UNCONTENDED || now - progressNanos < patience) {
       return;
     }
     for (Batch batch : underWay) {
@@ -441,24 +441,24 @@ final class GpuGate implements Passage {
         now = System.nanoTime();
       }
     } finally {
-      turned();
+      switched();
     }
   }
 
   private void pass() {
     try {
-      time.finished();
+      time.workFinished();
       long ignored = time.pass(use);
     } finally {
-      turned();
+      switched();
     }
   }
 
-  private synchronized void turned() {
-    turning = false;
+  private synchronized void switched() {
+    switching = false;
     busy = true;
-    hold = time.hold(System.nanoTime());
-    if (parked || hold == Hold.SHARED) {
+    sliceState = time.renew(System.nanoTime());
+    if (parked || sliceState == SliceState.CONTENDED) {
       parked = false;
       LockSupport.unpark(watcher);
     }
@@ -477,7 +477,7 @@ final class GpuGate implements Passage {
 
   /** Sees to what is under way; returns when to look again, 0 for when there is work. */
   private synchronized long watchOnce(long now) {
-    if (turning) {
+    if (switching) {
       return WATCH_ALONE_NANOS;
     }
     if (!busy) {
@@ -485,9 +485,9 @@ final class GpuGate implements Passage {
       parked = overdue.isEmpty() && now - quietNanos > WATCH_IDLE_NANOS;
       return parked ? 0 : WATCH_ALONE_NANOS;
     }
-    boolean alone = hold == Hold.ALONE;
+    boolean alone = sliceState == SliceState.UNCONTENDED;
     if (alone && now - harvestedAt < HARVEST_ALONE_NANOS) {
-      return hold(now);
+      return renew(now);
     }
     harvestedAt = now;
     if (open != null && now - open.openedNanos > (alone ? ALONE_BATCH_NANOS : WATCH_NANOS)) {
@@ -498,17 +498,17 @@ final class GpuGate implements Passage {
     if (isDrained() && waiting.get() == 0) {
       quietNanos = now;
       busy = false;
-      time.finished();
+      time.workFinished();
       time.end(now);
       return alone ? WATCH_ALONE_NANOS : WATCH_NANOS;
     }
-    return hold(now);
+    return renew(now);
   }
 
   /** Sees whether others want the GPU; returns when to look again. */
-  private long hold(long now) {
-    hold = time.hold(now);
-    if (hold == Hold.ALONE) {
+  private long renew(long now) {
+    sliceState = time.renew(now);
+    if (sliceState == SliceState.UNCONTENDED) {
       return WATCH_ALONE_NANOS;
     }
     boolean ignored = takeBack();

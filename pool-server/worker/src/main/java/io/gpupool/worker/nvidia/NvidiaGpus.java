@@ -27,23 +27,25 @@ public final class NvidiaGpus extends NvidiaContexts {
   private static final int BOX_DEPTH = 192;
   private static final int TYPE_HOST = 1;
 
-  private final boolean takesTurns;
+  private final boolean timeSliced;
 
   /**
    * How the driver is used.
    *
-   * @param takesTurns whether the leases of a GPU take turns; if not, the driver shares it out
-   * @param turnBoundNanos how long the work of one may take that is under way while another waits
+   * @param timeSliced whether the leases of a GPU take time slices; if not, the driver shares it
+   *     out
+   * @param inFlightBoundNanos how long the work of one may take that is under way while another
+   *     waits
    * @param libnvml the driver's management library: a path, or a name for the dynamic linker
    * @param contextBytes memory that a context takes by itself, as far as it is known
    */
   public record Options(
-      boolean takesTurns, long turnBoundNanos, String libnvml, long contextBytes) {}
+      boolean timeSliced, long inFlightBoundNanos, String libnvml, long contextBytes) {}
 
   /** Makes the backend. */
   public NvidiaGpus(Options options) {
-    super(options.libnvml, options.contextBytes, GpuGate.Limits.of(options.turnBoundNanos));
-    takesTurns = options.takesTurns;
+    super(options.libnvml, options.contextBytes, GpuGate.Limits.of(options.inFlightBoundNanos));
+    timeSliced = options.timeSliced;
   }
 
   @Override
@@ -55,10 +57,10 @@ public final class NvidiaGpus extends NvidiaContexts {
 
   @Override
   public boolean share(int gpu, DriverTime time) {
-    if (takesTurns) {
+    if (timeSliced) {
       setTime(gpu, time);
     }
-    return takesTurns;
+    return timeSliced;
   }
 
   // Work
@@ -66,8 +68,8 @@ public final class NvidiaGpus extends NvidiaContexts {
   /** Waits until work may be submitted; null if there is no gate before it. */
   private Passage enter(long stream, long key) {
     Current mine = current();
-    // Without turns, too, no more is submitted behind a host function than the driver takes.
-    if (mine.gate == null || !takesTurns && !caller().hasHostFunctions()) {
+    // Without time slices, too, no more is submitted behind a host function than the driver takes.
+    if (mine.gate == null || !timeSliced && !caller().hasHostFunctions()) {
       return null;
     }
     return mine.gate.enter(mine.context, stream, key);

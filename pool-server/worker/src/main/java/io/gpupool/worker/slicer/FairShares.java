@@ -2,35 +2,35 @@
 package io.gpupool.worker.slicer;
 
 /**
- * The choice of the lease that has a GPU next, and for how long: weighted fair queueing of turns.
- * Pure functions of what the leases had so far; times are nanoseconds of one clock.
+ * The choice of the lease that has a GPU next, and for how long: weighted fair queueing of time
+ * slices. Pure functions of what the leases had so far; times are nanoseconds of one clock.
  */
 final class FairShares {
   /*
    * Start-time fair queueing (Goyal, Vin, Cheng 1996): a lease's virtual time advances by what it
    * used over its weight, and whoever is least advanced is next, so that those who always have work
-   * get the GPU in proportion to their weights, however long their turns are in the end. Who comes
+   * get the GPU in proportion to their weights, however long their time slices are in the end. Who comes
    * back from being idle starts where the others are, less a credit: what it missed in the last two
    * rounds it may make up for, which keeps programs at their share that wait for their results
    * between kernels; more it cannot save up.
    *
-   * A hard lease may also have only so much of the time that passes: after a turn it waits until
-   * its share of the time since then is what the turn took (as the virtual scheduling algorithm of
+   * A hard lease may also have only so much of the time that passes: after a time slice it waits until
+   * its share of the time since then is what the time slice took (as the virtual scheduling algorithm of
    * ATM's generic cell rate does).
    *
    * A latency lease serves requests: it has work now and then, and somebody waits for it. While it
    * has credit, which is while its virtual time is not above that of the lease that was served last,
-   * it goes before all that have none, and has their turns given back at once. It pays like
-   * everybody, and such turns do not advance the virtual time of the GPU. So one that uses less than
+   * it goes before all that have none, and has their time slices given back at once. It pays like
+   * everybody, and such time slices do not advance the virtual time of the GPU. So one that uses less than
    * its share, pauses included, always has credit; one that wants more has its share and what it may
    * make up for, then stands in line.
    */
 
-  /** In this time each of the leases that share a whole GPU has one turn. */
+  /** In this time each of the leases that share a whole GPU has one time slice. */
   static final long ROUND_NANOS = 16_000_000;
 
-  /** The shortest turn, and how long it lasts before it may be asked back. */
-  static final long MIN_TURN_NANOS = 1_000_000;
+  /** The shortest time slice, and how long it lasts before it may be recalled. */
+  static final long MIN_TIME_SLICE_NANOS = 1_000_000;
 
   /** How much of its missed time a lease may make up for, in time of the whole GPU. */
   static final long CREDIT_NANOS = 2 * ROUND_NANOS;
@@ -57,7 +57,7 @@ final class FairShares {
 
     long virtualTime(int lease);
 
-    /** When a hard lease may have its next turn. */
+    /** When a hard lease may have its next time slice. */
     long notBefore(int lease);
 
     /** Whether it has work, or had it just now. */
@@ -67,9 +67,9 @@ final class FairShares {
     long virtualNow();
   }
 
-  /** How long a turn is. */
-  static long turnNanos(long weight) {
-    return Math.clamp(ROUND_NANOS * weight / WHOLE, MIN_TURN_NANOS, ROUND_NANOS);
+  /** How long a time slice is. */
+  static long timeSliceNanos(long weight) {
+    return Math.clamp(ROUND_NANOS * weight / WHOLE, MIN_TIME_SLICE_NANOS, ROUND_NANOS);
   }
 
   /** Virtual time after the use of some time. */
@@ -77,33 +77,33 @@ final class FairShares {
     return Math.max(before, virtualNow - CREDIT_NANOS) + usedNanos * WHOLE / Math.max(1, weight);
   }
 
-  /** When a hard lease may have its next turn after the use of some time. */
+  /** When a hard lease may have its next time slice after the use of some time. */
   static long notBefore(long before, long nowNanos, long usedNanos, long weight) {
     long earliest = nowNanos - usedNanos - CREDIT_NANOS;
     return (before - earliest > 0 ? before : earliest) + usedNanos * WHOLE / Math.max(1, weight);
   }
 
   /**
-   * Who has the next turn, or {@link #NOBODY}.
+   * Who has the next time slice, or {@link #NOBODY}.
    *
-   * @param holder whose turn it is now, with {@code heldNanos} that are not in the books yet
+   * @param holder whose time slice it is now, with {@code heldNanos} that are not in the books yet
    */
   static int next(Leases leases, long nowNanos, int holder, long heldNanos) {
     int best = NOBODY;
     long least = Long.MAX_VALUE;
-    boolean bestIsPrompt = false;
+    boolean bestHasPriority = false;
     int count = leases.count();
     for (int lease = 0; lease < count; lease++) {
       long weight = leases.weight(lease);
       if (weight > 0 && leases.isActive(lease, nowNanos)) {
         long held = lease == holder ? heldNanos : 0;
         long standing = standing(leases, lease, held);
-        boolean prompt = isPrompt(leases, lease, standing);
-        boolean better = prompt == bestIsPrompt ? standing < least : prompt;
+        boolean priority = hasPriority(leases, lease, standing);
+        boolean better = priority == bestHasPriority ? standing < least : priority;
         if (better && mayRun(leases, lease, nowNanos, held)) {
           least = standing;
           best = lease;
-          bestIsPrompt = prompt;
+          bestHasPriority = priority;
         }
       }
     }
@@ -111,42 +111,42 @@ final class FairShares {
   }
 
   /**
-   * Whether a lease may ask the turn back from another: it goes before the other, the turn is over,
-   * or the other is ahead by more than it would be if both always had work.
+   * Whether a lease may recall another's time slice: it goes before the other, the time slice is
+   * over, or the other is ahead by more than it would be if both always had work.
    */
-  static boolean asksBack(Leases leases, int lease, long nowNanos, int holder, long heldNanos) {
+  static boolean mayRecall(Leases leases, int lease, long nowNanos, int holder, long heldNanos) {
     if (!mayRun(leases, lease, nowNanos, 0)) {
       return false;
     }
-    if (goesBefore(leases, lease, holder, heldNanos)) {
+    if (preempts(leases, lease, holder, heldNanos)) {
       return true;
     }
-    if (heldNanos < MIN_TURN_NANOS) {
+    if (heldNanos < MIN_TIME_SLICE_NANOS) {
       return false;
     }
     long weight = leases.weight(holder);
     return weight == 0
-        || heldNanos >= turnNanos(weight)
+        || heldNanos >= timeSliceNanos(weight)
         || standing(leases, lease, 0) + ROUND_NANOS < standing(leases, holder, heldNanos);
   }
 
-  /** Whether a lease does not have to wait for the end of another's turn. */
-  static boolean goesBefore(Leases leases, int lease, int holder, long heldNanos) {
-    return isPrompt(leases, lease, standing(leases, lease, 0))
-        && !isPrompt(leases, holder, standing(leases, holder, heldNanos));
+  /** Whether a lease does not have to wait for the end of another's time slice. */
+  static boolean preempts(Leases leases, int lease, int holder, long heldNanos) {
+    return hasPriority(leases, lease, standing(leases, lease, 0))
+        && !hasPriority(leases, holder, standing(leases, holder, heldNanos));
   }
 
-  /** Whether one has work that does not have to wait for the end of the holder's turn. */
-  static boolean givesWay(Leases leases, long nowNanos, int holder, long heldNanos) {
+  /** Whether one has work that does not have to wait for the end of the holder's time slice. */
+  static boolean mustYield(Leases leases, long nowNanos, int holder, long heldNanos) {
     int next = next(leases, nowNanos, holder, heldNanos);
-    return next >= 0 && next != holder && goesBefore(leases, next, holder, heldNanos);
+    return next >= 0 && next != holder && preempts(leases, next, holder, heldNanos);
   }
 
-  private static boolean isPrompt(Leases leases, int lease, long standing) {
+  private static boolean hasPriority(Leases leases, int lease, long standing) {
     return leases.isLatency(lease) && standing <= leases.virtualNow();
   }
 
-  /** Whether its share of the time allows a lease to have a turn. */
+  /** Whether its share of the time allows a lease to have a time slice. */
   static boolean mayRun(Leases leases, int lease, long nowNanos, long heldNanos) {
     if (!leases.isHard(lease)) {
       return true;

@@ -2,7 +2,7 @@
 package io.gpupool.worker.slicer;
 
 /**
- * The recent length of a session's pauses between kernels, and so the time for which its turn
+ * The recent length of a session's pauses between kernels, and so the time for which its time slice
  * should wait for the next one. Any thread may call; a figure that gets lost between two does no
  * harm.
  */
@@ -10,15 +10,15 @@ final class Pauses {
   /*
    * A program that awaits each of its kernels pauses for as long as an answer takes to reach it and
    * its next call to come back: some 50 us on an idle machine, milliseconds on a busy one. If its
-   * turn went with each pause it would have one short kernel a turn, and never its share. So a turn
+   * time slice went with each pause it would have one short kernel a time slice, and never its share. So a time slice
    * outlasts pauses like those before. The time is charged: it is the program's own share that is
    * spent so.
    */
 
-  /** What a turn outlasts at least. */
+  /** What a time slice outlasts at least. */
   static final long LEAST_NANOS = 300_000;
 
-  /** What it outlasts at most; a program with longer pauses has its turn anew after each. */
+  /** What it outlasts at most; a program with longer pauses has its time slice anew after each. */
   static final long MOST_NANOS = 2_000_000;
 
   /** Pauses longer than this are no part of a rhythm. */
@@ -46,7 +46,7 @@ final class Pauses {
     }
   }
 
-  /** For how long a turn is kept after the last kernel or copy. */
+  /** For how long a time slice is kept after the last kernel or copy. */
   long graceNanos() {
     return graceNanos;
   }

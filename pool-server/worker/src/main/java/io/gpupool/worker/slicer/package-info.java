@@ -1,3 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/** How the leases of a GPU share its time: the policy, the memory they share, the taking turns. */
+/**
+ * How the leases of a GPU share its time: the policy, the memory they share, the taking time
+ * slices.
+ */
 package io.gpupool.worker.slicer;

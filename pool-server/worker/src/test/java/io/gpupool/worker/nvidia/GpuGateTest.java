@@ -26,7 +26,7 @@ class GpuGateTest {
   private static final long KERNEL = 9L << 32;
 
   private final Driver driver = new Driver();
-  private final Turn turn = new Turn();
+  private final TestSlice slice = new TestSlice();
   private final AtomicInteger hostFunctions = new AtomicInteger();
   private final AtomicInteger looks = new AtomicInteger();
   private final Caller caller =
@@ -42,13 +42,13 @@ class GpuGateTest {
         }
       };
   private GpuGate gate =
-      new GpuGate(0, turn, driver, caller, new Limits(BOUND_NANOS, 1_000_000 * MILLI));
+      new GpuGate(0, slice, driver, caller, new Limits(BOUND_NANOS, 1_000_000 * MILLI));
   private final List<Thread> threads = new ArrayList<>();
 
   @AfterEach
   void finish() throws InterruptedException {
     driver.finishAll = true;
-    turn.hold = DriverTime.Hold.ALONE;
+    slice.sliceState = DriverTime.SliceState.UNCONTENDED;
     hostFunctions.set(0);
     for (Thread thread : threads) {
       thread.join();
@@ -95,23 +95,23 @@ class GpuGateTest {
     }
   }
 
-  /** A lease's turn, as a test has it. */
-  private static final class Turn implements DriverTime {
-    volatile Hold hold = Hold.ALONE;
+  /** A lease's time slice, as a test has it. */
+  private static final class TestSlice implements DriverTime {
+    volatile SliceState sliceState = SliceState.UNCONTENDED;
     final AtomicInteger passes = new AtomicInteger();
     final AtomicInteger ends = new AtomicInteger();
     final AtomicLong usedNanos = new AtomicLong();
 
     @Override
-    public Hold hold(long nowNanos) {
-      return hold;
+    public SliceState renew(long nowNanos) {
+      return sliceState;
     }
 
     @Override
-    public void finished() {}
+    public void workFinished() {}
 
     @Override
-    public void used(long nanos) {
+    public void addMeasured(long nanos) {
       usedNanos.addAndGet(nanos);
     }
 
@@ -127,13 +127,13 @@ class GpuGateTest {
 
     @Override
     public boolean isOver() {
-      return hold == Hold.OVER;
+      return sliceState == SliceState.ENDED;
     }
 
     @Override
     public long pass(Use use) {
       passes.incrementAndGet();
-      hold = Hold.SHARED;
+      sliceState = SliceState.CONTENDED;
       return 0;
     }
   }
@@ -165,13 +165,13 @@ class GpuGateTest {
 
   /** Has the gate know a kernel's cost. */
   private void teach(long key, long nanos) throws InterruptedException {
-    turn.hold = DriverTime.Hold.SHARED;
+    slice.sliceState = DriverTime.SliceState.CONTENDED;
     driver.nanosBetweenEvents = nanos;
-    long before = turn.usedNanos.get();
+    long before = slice.usedNanos.get();
     submit(key);
     gate.look();
     driver.reachAll();
-    await(() -> turn.usedNanos.get() > before);
+    await(() -> slice.usedNanos.get() > before);
   }
 
   private void staysAt(AtomicInteger submitted, int count) throws InterruptedException {
@@ -182,7 +182,7 @@ class GpuGateTest {
 
   @Test
   void operations_ofUnknownCost_goOneByOneWhileOthersWantTheGpu() throws Exception {
-    turn.hold = DriverTime.Hold.SHARED;
+    slice.sliceState = DriverTime.SliceState.CONTENDED;
     AtomicInteger submitted = submitMany(2, KERNEL);
     staysAt(submitted, 1);
     driver.reachAll();
@@ -200,7 +200,7 @@ class GpuGateTest {
 
   @Test
   void operations_underAnotherBound_areFewerOrMore() throws Exception {
-    gate = new GpuGate(0, turn, driver, caller, Limits.of(2 * MILLI));
+    gate = new GpuGate(0, slice, driver, caller, Limits.of(2 * MILLI));
     teach(KERNEL, MILLI);
     staysAt(submitMany(6, KERNEL), 2);
     driver.finishAll = true;
@@ -208,7 +208,7 @@ class GpuGateTest {
       thread.join();
     }
     driver.finishAll = false;
-    gate = new GpuGate(0, turn, driver, caller, Limits.of(8 * MILLI));
+    gate = new GpuGate(0, slice, driver, caller, Limits.of(8 * MILLI));
     teach(KERNEL, MILLI);
     staysAt(submitMany(12, KERNEL), 8);
   }
@@ -223,44 +223,44 @@ class GpuGateTest {
   }
 
   @Test
-  void turn_thatIsOver_goesOnceAllIsDone() throws Exception {
+  void slice_thatIsOver_goesOnceAllIsDone() throws Exception {
     teach(KERNEL, MILLI);
     submit(KERNEL);
-    turn.hold = DriverTime.Hold.OVER;
+    slice.sliceState = DriverTime.SliceState.ENDED;
     AtomicInteger submitted = submitMany(1, KERNEL);
     staysAt(submitted, 0);
-    assertThat(turn.passes).hasValue(0);
+    assertThat(slice.passes).hasValue(0);
     driver.reachAll();
     await(() -> submitted.get() == 1);
-    assertThat(turn.passes).hasValue(1);
+    assertThat(slice.passes).hasValue(1);
   }
 
   @Test
-  void work_thatDoesNotEnd_doesNotKeepTheTurn() throws Exception {
-    gate = new GpuGate(0, turn, driver, caller, new Limits(BOUND_NANOS, 20 * MILLI));
+  void work_thatDoesNotEnd_doesNotKeepTheTimeSlice() throws Exception {
+    gate = new GpuGate(0, slice, driver, caller, new Limits(BOUND_NANOS, 20 * MILLI));
     teach(KERNEL, MILLI);
     submit(KERNEL);
-    turn.hold = DriverTime.Hold.OVER;
+    slice.sliceState = DriverTime.SliceState.ENDED;
     AtomicInteger submitted = submitMany(1, KERNEL);
     await(() -> submitted.get() == 1);
-    assertThat(turn.passes).hasValue(1);
+    assertThat(slice.passes).hasValue(1);
   }
 
   @Test
   void work_thatIsDone_endsTheUseOfTheGpuWithoutAnotherCall() throws Exception {
-    turn.hold = DriverTime.Hold.SHARED;
+    slice.sliceState = DriverTime.SliceState.CONTENDED;
     submit(KERNEL);
     driver.nanosBetweenEvents = MILLI;
     driver.finishAll = true;
-    await(() -> turn.ends.get() == 1);
-    assertThat(turn.usedNanos).hasValue(MILLI);
+    await(() -> slice.ends.get() == 1);
+    assertThat(slice.usedNanos).hasValue(MILLI);
   }
 
   @Test
   void operations_behindAHostFunction_areFewerThanADriverTakes() throws Exception {
     teach(KERNEL, 1);
-    turn.hold = DriverTime.Hold.ALONE;
-    await(() -> turn.ends.get() > 0);
+    slice.sliceState = DriverTime.SliceState.UNCONTENDED;
+    await(() -> slice.ends.get() > 0);
     hostFunctions.set(1);
     AtomicInteger submitted = submitMany(600, KERNEL);
     staysAt(submitted, 512);
@@ -272,8 +272,8 @@ class GpuGateTest {
   @Test
   void operations_ofALeaseThatIsAlone_areNotMeasuredOneByOne() throws Exception {
     teach(KERNEL, 1000);
-    turn.hold = DriverTime.Hold.ALONE;
-    await(() -> turn.ends.get() > 0);
+    slice.sliceState = DriverTime.SliceState.UNCONTENDED;
+    await(() -> slice.ends.get() > 0);
     long before = driver.record(CONTEXT, STREAM);
     for (int i = 0; i < 1000; i++) {
       submit(KERNEL);
@@ -289,8 +289,8 @@ class GpuGateTest {
     driver.nanosBetweenEvents = 50 * MILLI;
     gate.look();
     driver.reachAll();
-    int ends = turn.ends.get();
-    await(() -> turn.ends.get() > ends);
+    int ends = slice.ends.get();
+    await(() -> slice.ends.get() > ends);
     AtomicInteger submitted = submitMany(5, KERNEL);
     staysAt(submitted, 4);
   }

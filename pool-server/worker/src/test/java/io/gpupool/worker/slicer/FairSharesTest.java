@@ -71,8 +71,8 @@ class FairSharesTest {
       }
       gpu.run(WINDOW);
       for (Simulated lease : leases) {
-        // A round, the others' credit, and a shortest turn of each.
-        long most = 4 * FairShares.ROUND_NANOS + leases.size() * FairShares.MIN_TURN_NANOS;
+        // A round, the others' credit, and a shortest time slice of each.
+        long most = 4 * FairShares.ROUND_NANOS + leases.size() * FairShares.MIN_TIME_SLICE_NANOS;
         long share = most * FairShares.WHOLE / lease.weight / 10;
         assertThat(lease.longestWaitNanos).as("seed %d", seed).isLessThan(Math.max(most, share));
       }
@@ -164,7 +164,7 @@ class FairSharesTest {
     gpu.run(WINDOW);
     assertThat(percent(serving)).isCloseTo(20, within(1.0));
     assertThat(percent(busy)).isCloseTo(80, within(1.0));
-    assertThat(serving.longestWaitNanos).isGreaterThan(FairShares.turnNanos(8000) / 2);
+    assertThat(serving.longestWaitNanos).isGreaterThan(FairShares.timeSliceNanos(8000) / 2);
   }
 
   @Test
@@ -192,8 +192,8 @@ class FairSharesTest {
     gpu.run(50_000_000);
     long credit = FairShares.CREDIT_NANOS * 2000 / FairShares.WHOLE;
     long share = 50_000_000L * 2000 / FairShares.WHOLE;
-    long turn = FairShares.turnNanos(2000);
-    assertThat(serving.usedNanos).isBetween(share, share + credit + turn);
+    long slice = FairShares.timeSliceNanos(2000);
+    assertThat(serving.usedNanos).isBetween(share, share + credit + slice);
     assertThat(busy.usedNanos - before).isEqualTo(50_000_000 - serving.usedNanos);
   }
 
@@ -213,11 +213,11 @@ class FairSharesTest {
     gpu.busy(4000);
     gpu.serving(3000, nanos -> true);
     gpu.serving(3000, nanos -> true);
-    assertThat(FairShares.asksBack(gpu, 1, SECOND, 0, 0)).isTrue();
-    assertThat(FairShares.asksBack(gpu, 1, SECOND, 2, 0)).isFalse();
-    assertThat(FairShares.asksBack(gpu, 0, SECOND, 1, 0)).isFalse();
-    assertThat(FairShares.givesWay(gpu, SECOND, 0, 0)).isTrue();
-    assertThat(FairShares.givesWay(gpu, SECOND, 1, 0)).isFalse();
+    assertThat(FairShares.mayRecall(gpu, 1, SECOND, 0, 0)).isTrue();
+    assertThat(FairShares.mayRecall(gpu, 1, SECOND, 2, 0)).isFalse();
+    assertThat(FairShares.mayRecall(gpu, 0, SECOND, 1, 0)).isFalse();
+    assertThat(FairShares.mustYield(gpu, SECOND, 0, 0)).isTrue();
+    assertThat(FairShares.mustYield(gpu, SECOND, 1, 0)).isFalse();
   }
 
   private static Demand onAndOff(Random random) {

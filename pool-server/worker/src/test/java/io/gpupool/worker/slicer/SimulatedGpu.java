@@ -73,11 +73,11 @@ final class SimulatedGpu implements FairShares.Leases {
 
   private void decide() {
     long held = now - turnStart;
-    if (holder >= 0 && isActive(holder, now) && held < FairShares.turnNanos(weight(holder))) {
+    if (holder >= 0 && isActive(holder, now) && held < FairShares.timeSliceNanos(weight(holder))) {
       boolean askedBack = false;
       for (int i = 0; i < leases.size(); i++) {
         boolean asks = i != holder && isActive(i, now);
-        askedBack |= asks && FairShares.asksBack(this, i, now, holder, held);
+        askedBack |= asks && FairShares.mayRecall(this, i, now, holder, held);
       }
       if (!askedBack) {
         return;

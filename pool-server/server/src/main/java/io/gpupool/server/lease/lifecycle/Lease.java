@@ -11,9 +11,9 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.lease.model.LeasedSession;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.lease.usage.LeaseLedger;
 import io.gpupool.server.lease.usage.LeaseTime;
-import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
@@ -266,7 +266,7 @@ public final class Lease {
     for (int i = 0; i < topology.own().size(); i++) {
       Gpu gpu = topology.own().get(i).gpu();
       String[] labels = {tenant(), gpu.server(), Integer.toString(gpu.ordinal())};
-      TimeTable.Use use = time.use(i);
+      GpuScheduleTable.Use use = time.use(i);
       metrics.add(Metric.GRANTED_NANOS, time.grantedNanos(i, nowNanos), labels);
       metrics.add(Metric.GPU_NANOS, use.usedNanos(), labels);
       metrics.add(Metric.WAITED_NANOS, use.waitedNanos(), labels);

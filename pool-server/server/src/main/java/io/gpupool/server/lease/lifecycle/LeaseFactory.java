@@ -5,9 +5,9 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.lease.usage.LeaseLedger;
 import io.gpupool.server.lease.usage.LeaseTime;
-import io.gpupool.server.lease.usage.TimeTable;
 import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
@@ -25,9 +25,9 @@ final class LeaseFactory {
   private final LeaseStore store;
   private final Members members;
   private final Timers timers;
-  private final TimeTable times;
+  private final GpuScheduleTable times;
 
-  LeaseFactory(LeaseStore store, Members members, Timers timers, TimeTable times) {
+  LeaseFactory(LeaseStore store, Members members, Timers timers, GpuScheduleTable times) {
     this.store = store;
     this.members = members;
     this.timers = timers;

@@ -10,7 +10,7 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.store.LeaseStore;
-import io.gpupool.server.lease.usage.TimeTable;
+import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
@@ -63,7 +63,7 @@ public final class LeaseService {
       LeaseStore store,
       Capacity capacity,
       Timers timers,
-      TimeTable times,
+      GpuScheduleTable times,
       RoomSignal room,
       Consumer<Lease> noteRemoteWork) {
     this.store = store;

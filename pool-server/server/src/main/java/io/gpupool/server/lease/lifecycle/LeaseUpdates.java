@@ -124,7 +124,7 @@ public final class LeaseUpdates {
       return new PartRecord(part.gpu(), part.partition(), part.share(), hard, part.milliGpus());
     }
     int compute = change.computeBasisPoints().getAsInt();
-    requireTurns(id, part.gpu().server());
+    requireTimeSlices(id, part.gpu().server());
     Gpu gpu = capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu()));
     Division after =
         division
@@ -169,7 +169,7 @@ public final class LeaseUpdates {
   }
 
   /** Elsewhere what a program has of the GPU is given to it when it starts. */
-  private void requireTurns(LeaseId id, String server) throws RefusedException {
+  private void requireTimeSlices(LeaseId id, String server) throws RefusedException {
     boolean fixed =
         capacity.members().isThis(server)
             ? mps

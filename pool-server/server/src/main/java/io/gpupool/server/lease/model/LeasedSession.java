@@ -4,7 +4,8 @@ package io.gpupool.server.lease.model;
 /** A session as its lease knows it. Owned by the control thread. */
 public interface LeasedSession {
   /**
-   * Its slot in the lease's ledger and turns, below the number of sessions that a lease can have.
+   * Its slot in the lease's ledger and time slices, below the number of sessions that a lease can
+   * have.
    */
   int slot();
 

@@ -3,7 +3,7 @@ package io.gpupool.server.lease.usage;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.wire.TurnPlace;
+import io.gpupool.wire.ScheduleSlot;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -14,14 +14,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A lease's GPU time: its turns on each of its GPUs, and what they came to. Owned by the control
- * thread.
+ * A lease's GPU time: its time slices on each of its GPUs, and what they came to. Owned by the
+ * control thread.
  */
 public final class LeaseTime implements AutoCloseable {
   private static final long SPACING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
   private static final long RECENT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-  private final TimeTable table;
+  private final GpuScheduleTable table;
   private final long sinceNanos;
   private List<Part> parts;
 
@@ -29,18 +29,18 @@ public final class LeaseTime implements AutoCloseable {
   private long changedNanos;
 
   private List<Long> grantedBefore;
-  private final List<LeaseTurns> turns = new ArrayList<>();
+  private final List<LeaseTimeSlices> slices = new ArrayList<>();
   private final Deque<Sample> samples = new ArrayDeque<>();
 
   /** What was used by then, by GPU. */
-  private record Sample(long atNanos, List<TimeTable.Use> uses) {}
+  private record Sample(long atNanos, List<GpuScheduleTable.Use> uses) {}
 
   /**
    * Enters a lease.
    *
    * @throws IOException if a GPU has as many leases as there can be
    */
-  public LeaseTime(TimeTable table, List<Part> parts, LeaseClass leaseClass, long nowNanos)
+  public LeaseTime(GpuScheduleTable table, List<Part> parts, LeaseClass leaseClass, long nowNanos)
       throws IOException {
     this.table = table;
     this.parts = List.copyOf(parts);
@@ -49,7 +49,7 @@ public final class LeaseTime implements AutoCloseable {
     grantedBefore = Collections.nCopies(parts.size(), 0L);
     try {
       for (Part part : parts) {
-        turns.add(table.enter(part, leaseClass));
+        slices.add(table.enter(part, leaseClass));
       }
     } catch (IOException e) {
       close();
@@ -59,14 +59,14 @@ public final class LeaseTime implements AutoCloseable {
   }
 
   /** Of a lease on another server's GPUs, of whose time nothing is known here. */
-  private LeaseTime(TimeTable table) {
+  private LeaseTime(GpuScheduleTable table) {
     this.table = table;
     parts = List.of();
     sinceNanos = 0;
     grantedBefore = List.of();
   }
 
-  public static LeaseTime remote(TimeTable table) {
+  public static LeaseTime remote(GpuScheduleTable table) {
     return new LeaseTime(table);
   }
 
@@ -75,22 +75,24 @@ public final class LeaseTime implements AutoCloseable {
     return table.share();
   }
 
-  /** Where a session takes its lease's turns of each GPU; empty where leases take none. */
-  public List<TurnPlace> leasePlaces(int slot) {
-    return turns.stream().flatMap(gpu -> gpu.leasePlace(slot).stream()).toList();
+  /** Where a session takes its lease's time slices of each GPU; empty where leases take none. */
+  public List<ScheduleSlot> leaseSlots(int slot) {
+    return slices.stream().flatMap(gpu -> gpu.leaseSlot(slot).stream()).toList();
   }
 
-  /** Where a session takes its turns among the lease's programs; empty where these take none. */
-  public List<TurnPlace> programPlaces(int slot) {
-    return turns.stream().flatMap(gpu -> gpu.programPlace(slot).stream()).toList();
+  /**
+   * Where a session takes its time slices among the lease's programs; empty where these take none.
+   */
+  public List<ScheduleSlot> programSlots(int slot) {
+    return slices.stream().flatMap(gpu -> gpu.programSlot(slot).stream()).toList();
   }
 
   /** Goes on with other shares of the same GPUs, or as one of another class. */
   public void change(List<Part> otherParts, LeaseClass leaseClass, long nowNanos) {
     List<Long> granted = new ArrayList<>();
-    for (int i = 0; i < turns.size(); i++) {
+    for (int i = 0; i < slices.size(); i++) {
       granted.add(grantedNanos(i, nowNanos));
-      turns.get(i).change(otherParts.get(i), leaseClass, nowNanos);
+      slices.get(i).change(otherParts.get(i), leaseClass, nowNanos);
     }
     parts = List.copyOf(otherParts);
     grantedBefore = List.copyOf(granted);
@@ -98,22 +100,22 @@ public final class LeaseTime implements AutoCloseable {
   }
 
   public void enterSession(int slot) {
-    turns.forEach(part -> part.enterSession(slot));
+    slices.forEach(part -> part.enterSession(slot));
   }
 
   /** A session's worker is dead. */
   public void leaveSession(int slot) {
-    turns.forEach(part -> part.leaveSession(slot));
+    slices.forEach(part -> part.leaveSession(slot));
   }
 
   /** What the lease had of one of its GPUs. */
-  public TimeTable.Use use(int part) {
-    return turns.isEmpty() ? TimeTable.Use.NONE : turns.get(part).use();
+  public GpuScheduleTable.Use use(int part) {
+    return slices.isEmpty() ? GpuScheduleTable.Use.NONE : slices.get(part).use();
   }
 
   /** The GPU time that a session is charged for while it has a GPU of the lease. */
   public long charge(long heldNanos) {
-    return turns.isEmpty() ? heldNanos : turns.getFirst().charge(heldNanos);
+    return slices.isEmpty() ? heldNanos : slices.getFirst().charge(heldNanos);
   }
 
   /** For how long this server has had the lease. */
@@ -123,19 +125,19 @@ public final class LeaseTime implements AutoCloseable {
 
   /** What its shares of a GPU's time come to since this server has had the lease. */
   public long grantedNanos(int part, long nowNanos) {
-    return turns.isEmpty()
+    return slices.isEmpty()
         ? 0
         : grantedBefore.get(part) + parts.get(part).share().nanosOf(nowNanos - changedNanos);
   }
 
   /** GPU time that it has had beyond what its share allows by now. */
   public long debtNanos(int part, long nowNanos) {
-    return turns.isEmpty() ? 0 : turns.get(part).debtNanos(nowNanos);
+    return slices.isEmpty() ? 0 : slices.get(part).debtNanos(nowNanos);
   }
 
   /** Its part of a GPU's time in the last seconds, in percent; notes what it has had by now. */
   public double recentPercent(int part, long nowNanos) {
-    if (turns.isEmpty()) {
+    if (slices.isEmpty()) {
       return 0;
     }
     note(nowNanos);
@@ -149,7 +151,7 @@ public final class LeaseTime implements AutoCloseable {
   public void note(long nowNanos) {
     if (nowNanos - samples.getLast().atNanos >= SPACING_NANOS) {
       samples.add(sample(nowNanos));
-      turns.forEach(LeaseTurns::restore);
+      slices.forEach(LeaseTimeSlices::restore);
     }
     while (samples.size() > 2 && nowNanos - samples.getFirst().atNanos > RECENT_NANOS) {
       samples.removeFirst();
@@ -158,11 +160,11 @@ public final class LeaseTime implements AutoCloseable {
 
   @Override
   public void close() {
-    turns.forEach(LeaseTurns::close);
-    turns.clear();
+    slices.forEach(LeaseTimeSlices::close);
+    slices.clear();
   }
 
   private Sample sample(long nowNanos) {
-    return new Sample(nowNanos, turns.stream().map(LeaseTurns::use).toList());
+    return new Sample(nowNanos, slices.stream().map(LeaseTimeSlices::use).toList());
   }
 }

@@ -17,7 +17,7 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
-import io.gpupool.server.lease.usage.TimeTableTest;
+import io.gpupool.server.lease.usage.GpuScheduleTableTest;
 import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
@@ -101,7 +101,7 @@ public final class Ground {
     room = new RoomSignal();
     leases =
         new LeaseService(
-            store, capacity, own, TimeTableTest.table(gpus.size()), room, peers::noteWork);
+            store, capacity, own, GpuScheduleTableTest.table(gpus.size()), room, peers::noteWork);
     finder = new LeaseFinder(leases, store, capacity.members(), own);
     queue =
         new LeaseQueue(

@@ -4,7 +4,7 @@ package io.gpupool.worker.slicer;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.SchedulePage;
 import io.gpupool.worker.os.Futex;
 import io.gpupool.worker.os.ServerFile;
 import java.io.IOException;
@@ -12,20 +12,20 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 
 /**
- * The {@link TurnPage} of one GPU, in memory that all workers share. Any thread of any of them may
- * call it; nothing is locked, so nothing stays locked when a worker dies.
+ * The {@link SchedulePage} of one GPU, in memory that all workers share. Any thread of any of them
+ * may call it; nothing is locked, so nothing stays locked when a worker dies.
  */
-final class SharedTurns implements FairShares.Leases {
+final class SharedSchedule implements FairShares.Leases {
   private static final long JUST_BEFORE_NANOS = 5_000_000;
 
   private static final VarHandle WORD = JAVA_LONG.varHandle();
-  private static final VarHandle GATE = JAVA_INT.varHandle();
+  private static final VarHandle WAKE_WORD = JAVA_INT.varHandle();
   private static final int HOLDER_BITS = 8;
   private static final int UNIT_BITS = 10;
 
   private final MemorySegment page;
 
-  SharedTurns(MemorySegment page) {
+  SharedSchedule(MemorySegment page) {
     this.page = page;
   }
 
@@ -34,77 +34,77 @@ final class SharedTurns implements FairShares.Leases {
    *
    * @throws IOException if the file cannot be mapped or is too short
    */
-  static SharedTurns open(ServerFile file, int page) throws IOException {
-    return new SharedTurns(file.map((long) page * TurnPage.BYTES, TurnPage.BYTES));
+  static SharedSchedule open(ServerFile file, int page) throws IOException {
+    return new SharedSchedule(file.map((long) page * SchedulePage.BYTES, SchedulePage.BYTES));
   }
 
-  // The turn: one word, so that it changes hands at once or not at all.
+  // The time slice: one word, so that it changes hands at once or not at all.
 
-  long turn() {
-    return (long) WORD.getVolatile(page, (long) TurnPage.TURN);
+  long current() {
+    return (long) WORD.getVolatile(page, (long) SchedulePage.TIME_SLICE);
   }
 
-  boolean turn(long from, long to) {
-    return WORD.compareAndSet(page, (long) TurnPage.TURN, from, to);
+  boolean handOver(long from, long to) {
+    return WORD.compareAndSet(page, (long) SchedulePage.TIME_SLICE, from, to);
   }
 
-  static long turnOf(int lease, long nowNanos) {
+  static long timeSliceOf(int lease, long nowNanos) {
     return nowNanos >> UNIT_BITS << HOLDER_BITS | lease + 1;
   }
 
   /** {@link FairShares#NOBODY} if it is nobody's, or that of a lease that cannot be. */
-  static int holder(long turn) {
-    int lease = (int) (turn & TurnPage.HOLDER_MASK) - 1;
-    return lease < TurnPage.MAX_LEASES ? lease : FairShares.NOBODY;
+  static int holder(long slice) {
+    int lease = (int) (slice & SchedulePage.HOLDER_MASK) - 1;
+    return lease < SchedulePage.MAX_LEASES ? lease : FairShares.NOBODY;
   }
 
-  static long startNanos(long turn) {
-    return turn >> HOLDER_BITS << UNIT_BITS;
+  static long startNanos(long slice) {
+    return slice >> HOLDER_BITS << UNIT_BITS;
   }
 
   long recall() {
-    return (long) WORD.getOpaque(page, (long) TurnPage.RECALL);
+    return (long) WORD.getOpaque(page, (long) SchedulePage.RECALL);
   }
 
-  void recall(long turn) {
-    WORD.setVolatile(page, (long) TurnPage.RECALL, turn);
+  void recall(long slice) {
+    WORD.setVolatile(page, (long) SchedulePage.RECALL, slice);
   }
 
   // What is in the books.
 
   @Override
   public int count() {
-    return Math.clamp(get(TurnPage.LEASES), 0, TurnPage.MAX_LEASES);
+    return Math.clamp(get(SchedulePage.LEASES), 0, SchedulePage.MAX_LEASES);
   }
 
   @Override
   public long weight(int lease) {
-    return Math.clamp(get(word(lease, TurnPage.WEIGHT)), 0, FairShares.WHOLE);
+    return Math.clamp(get(word(lease, SchedulePage.WEIGHT)), 0, FairShares.WHOLE);
   }
 
   @Override
   public boolean isHard(int lease) {
-    return get(word(lease, TurnPage.HARD)) != 0;
+    return get(word(lease, SchedulePage.HARD)) != 0;
   }
 
   @Override
   public boolean isLatency(int lease) {
-    return get(word(lease, TurnPage.LATENCY)) != 0;
+    return get(word(lease, SchedulePage.LATENCY)) != 0;
   }
 
   @Override
   public long virtualTime(int lease) {
-    return get(word(lease, TurnPage.VIRTUAL_TIME));
+    return get(word(lease, SchedulePage.VIRTUAL_TIME));
   }
 
   @Override
   public long notBefore(int lease) {
-    return get(word(lease, TurnPage.NOT_BEFORE));
+    return get(word(lease, SchedulePage.NOT_BEFORE));
   }
 
   @Override
   public long virtualNow() {
-    return get(TurnPage.VIRTUAL_NOW);
+    return get(SchedulePage.VIRTUAL_NOW);
   }
 
   @Override
@@ -117,14 +117,14 @@ final class SharedTurns implements FairShares.Leases {
     long latest = nowNanos - Long.MAX_VALUE / 2;
     int sessions = sessions(lease);
     for (int session = 0; session < sessions; session++) {
-      long until = get(TurnPage.activeUntil(lease, session));
+      long until = get(SchedulePage.activeUntil(lease, session));
       latest = until != 0 && until - latest > 0 ? until : latest;
     }
     return latest;
   }
 
   private int sessions(int lease) {
-    return Math.clamp(get(word(lease, TurnPage.SESSIONS)), 0, TurnPage.MAX_SESSIONS);
+    return Math.clamp(get(word(lease, SchedulePage.SESSIONS)), 0, SchedulePage.MAX_SESSIONS);
   }
 
   /** Whether there is work of another lease. */
@@ -139,7 +139,7 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   /** Whether another lease has programs that serve requests, be they idle or not. */
-  boolean othersServe(int lease) {
+  boolean hasOtherLatencyLeases(int lease) {
     int count = count();
     for (int other = 0; other < count; other++) {
       if (other != lease && isLatency(other) && weight(other) > 0 && sessions(other) > 0) {
@@ -150,13 +150,13 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   void activeUntil(int lease, int session, long nanos) {
-    WORD.setRelease(page, (long) TurnPage.activeUntil(lease, session), nanos);
+    WORD.setRelease(page, (long) SchedulePage.activeUntil(lease, session), nanos);
   }
 
   // Work that was submitted to a driver.
 
   void underWay(int lease, int session, long untilNanos) {
-    WORD.setRelease(page, (long) TurnPage.underWay(lease, session), untilNanos);
+    WORD.setRelease(page, (long) SchedulePage.underWay(lease, session), untilNanos);
   }
 
   /** How many sessions of a lease have work under way, apart from one of them. */
@@ -164,7 +164,7 @@ final class SharedTurns implements FairShares.Leases {
     int count = 0;
     int sessions = sessions(lease);
     for (int other = 0; other < sessions; other++) {
-      long until = get(TurnPage.underWay(lease, other));
+      long until = get(SchedulePage.underWay(lease, other));
       if (other != session && until != 0 && until - nowNanos > 0) {
         count++;
       }
@@ -173,12 +173,14 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   void addMeasured(int lease, long nanos) {
-    add(word(lease, TurnPage.MEASURED), nanos);
+    add(word(lease, SchedulePage.MEASURED), nanos);
   }
 
-  /** Puts a turn of a lease into the books: what was measured since the last one, if that is. */
-  void chargeTurn(int lease, long heldNanos, long nowNanos) {
-    if (get(word(lease, TurnPage.MEASURED)) == 0) {
+  /**
+   * Puts a time slice of a lease into the books: what was measured since the last one, if that is.
+   */
+  void chargeTimeSlice(int lease, long heldNanos, long nowNanos) {
+    if (get(word(lease, SchedulePage.MEASURED)) == 0) {
       charge(lease, heldNanos, nowNanos);
     } else {
       chargeMeasured(lease, nowNanos);
@@ -190,10 +192,10 @@ final class SharedTurns implements FairShares.Leases {
    * charged, since a pause was shorter than it was taken to be, later work is free until then.
    */
   void chargeMeasured(int lease, long nowNanos) {
-    long measured = get(word(lease, TurnPage.MEASURED));
-    long charged = get(word(lease, TurnPage.CHARGED));
+    long measured = get(word(lease, SchedulePage.MEASURED));
+    long charged = get(word(lease, SchedulePage.CHARGED));
     if (measured - charged > 0
-        && WORD.compareAndSet(page, word(lease, TurnPage.CHARGED), charged, measured)) {
+        && WORD.compareAndSet(page, word(lease, SchedulePage.CHARGED), charged, measured)) {
       charge(lease, measured - charged, nowNanos);
     }
   }
@@ -203,15 +205,15 @@ final class SharedTurns implements FairShares.Leases {
     if (usedNanos <= 0 || weight == 0) {
       return;
     }
-    add(word(lease, TurnPage.USED), usedNanos);
-    long at = word(lease, TurnPage.VIRTUAL_TIME);
+    add(word(lease, SchedulePage.USED), usedNanos);
+    long at = word(lease, SchedulePage.VIRTUAL_TIME);
     long before = get(at);
     while (!WORD.compareAndSet(
         page, at, before, FairShares.virtualTime(before, virtualNow(), usedNanos, weight))) {
       before = get(at);
     }
     if (isHard(lease)) {
-      at = word(lease, TurnPage.NOT_BEFORE);
+      at = word(lease, SchedulePage.NOT_BEFORE);
       before = get(at);
       while (!WORD.compareAndSet(
           page, at, before, FairShares.notBefore(before, nowNanos, usedNanos, weight))) {
@@ -234,32 +236,32 @@ final class SharedTurns implements FairShares.Leases {
       }
     }
     long now = virtualNow();
-    while (time > now && !WORD.compareAndSet(page, (long) TurnPage.VIRTUAL_NOW, now, time)) {
+    while (time > now && !WORD.compareAndSet(page, (long) SchedulePage.VIRTUAL_NOW, now, time)) {
       now = virtualNow();
     }
   }
 
   void addWaited(int lease, long nanos) {
-    add(word(lease, TurnPage.WAITED), nanos);
+    add(word(lease, SchedulePage.WAITED), nanos);
   }
 
   void addThrottled(int lease, long nanos) {
-    add(word(lease, TurnPage.THROTTLED), nanos);
+    add(word(lease, SchedulePage.THROTTLED), nanos);
   }
 
   // Waiting for it.
 
-  int gate(int lease) {
-    return (int) GATE.getVolatile(page, word(lease, TurnPage.GATE));
+  int wakeCount(int lease) {
+    return (int) WAKE_WORD.getVolatile(page, word(lease, SchedulePage.WAKE_COUNT));
   }
 
-  void awaitGate(int lease, int seen, long timeoutNanos) {
-    Futex.await(page.address() + word(lease, TurnPage.GATE), seen, timeoutNanos);
+  void awaitWake(int lease, int seen, long timeoutNanos) {
+    Futex.await(page.address() + word(lease, SchedulePage.WAKE_COUNT), seen, timeoutNanos);
   }
 
-  void openGate(int lease) {
-    int ignored = (int) GATE.getAndAdd(page, word(lease, TurnPage.GATE), 1);
-    Futex.wakeAll(page.address() + word(lease, TurnPage.GATE));
+  void wake(int lease) {
+    int ignored = (int) WAKE_WORD.getAndAdd(page, word(lease, SchedulePage.WAKE_COUNT), 1);
+    Futex.wakeAll(page.address() + word(lease, SchedulePage.WAKE_COUNT));
   }
 
   private long get(long at) {
@@ -271,6 +273,6 @@ final class SharedTurns implements FairShares.Leases {
   }
 
   private static long word(int lease, int word) {
-    return TurnPage.leaseWord(lease, word);
+    return SchedulePage.leaseWord(lease, word);
   }
 }

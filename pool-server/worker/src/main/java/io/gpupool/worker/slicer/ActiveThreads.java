@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /** Counts threads that use something, and the time in which there was one. Any thread may call. */
-final class Users {
+final class ActiveThreads {
   /** Answer of {@link #enter}: others are in already. */
   static final long NOT_IDLE = Long.MAX_VALUE;
 

@@ -2,28 +2,29 @@
 package io.gpupool.wire;
 
 /**
- * Place of a session in the file of {@link TurnPage}s, by which it takes its turns of one GPU.
+ * Slot of a session in the file of {@link SchedulePage}s, by which it gets its time slices of one
+ * GPU.
  *
  * @param page number of the page
- * @param number of the entry that takes turns with the others of the page
+ * @param entry number of the entry that competes with the others of the page
  * @param session slot in that entry
  */
-public record TurnPlace(int page, int number, int session) {
+public record ScheduleSlot(int page, int entry, int session) {
   private static final int MAX_PAGES = 1 << 16;
 
   /**
-   * Reads {@code page:number:session}.
+   * Reads {@code page:entry:session}.
    *
    * @throws WireException if it is none
    */
-  public static TurnPlace parse(String text) throws WireException {
+  public static ScheduleSlot parse(String text) throws WireException {
     String[] parts = text.split(":", -1);
     try {
       if (parts.length == 3) {
-        return new TurnPlace(
+        return new ScheduleSlot(
             number(parts[0], MAX_PAGES),
-            number(parts[1], TurnPage.MAX_LEASES),
-            number(parts[2], TurnPage.MAX_SESSIONS));
+            number(parts[1], SchedulePage.MAX_LEASES),
+            number(parts[2], SchedulePage.MAX_SESSIONS));
       }
     } catch (NumberFormatException e) {
       throw refusal(text);
@@ -32,7 +33,7 @@ public record TurnPlace(int page, int number, int session) {
   }
 
   private static WireException refusal(String text) {
-    return new WireException("not turns of a GPU (page:number:session): " + text);
+    return new WireException("not a slot of a GPU schedule (page:entry:session): " + text);
   }
 
   private static int number(String text, int limit) {
@@ -45,6 +46,6 @@ public record TurnPlace(int page, int number, int session) {
 
   @Override
   public String toString() {
-    return page + ":" + number + ":" + session;
+    return page + ":" + entry + ":" + session;
   }
 }

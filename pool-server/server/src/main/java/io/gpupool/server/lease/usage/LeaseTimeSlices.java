@@ -2,29 +2,32 @@
 package io.gpupool.server.lease.usage;
 
 import io.gpupool.server.gpu.LeaseClass;
-import io.gpupool.server.lease.usage.TimeTable.Use;
+import io.gpupool.server.lease.usage.GpuScheduleTable.Use;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.wire.TurnPlace;
+import io.gpupool.wire.ScheduleSlot;
 import java.util.Optional;
 
 /**
- * The turns that a lease takes on one GPU, and its programs within them. Owned by the control
+ * The time slices that a lease takes on one GPU, and its programs within them. Owned by the control
  * thread.
  */
-final class LeaseTurns implements AutoCloseable {
-  private final TimeTable table;
+final class LeaseTimeSlices implements AutoCloseable {
+  private final GpuScheduleTable table;
   private final Part part;
   private final Optional<Integer> number;
-  private final Optional<ProgramTurns> programs;
+  private final Optional<ProgramTimeSlices> programs;
 
   /**
    * Makes them.
    *
-   * @param number of the lease on the GPU's page; empty where leases take no turns
-   * @param programs the turns of its programs; empty where they take none
+   * @param number of the lease on the GPU's page; empty where leases take no time slices
+   * @param programs the time slices of its programs; empty where they take none
    */
-  LeaseTurns(
-      TimeTable table, Part part, Optional<Integer> number, Optional<ProgramTurns> programs) {
+  LeaseTimeSlices(
+      GpuScheduleTable table,
+      Part part,
+      Optional<Integer> number,
+      Optional<ProgramTimeSlices> programs) {
     this.table = table;
     this.part = part;
     this.number = number;
@@ -35,28 +38,31 @@ final class LeaseTurns implements AutoCloseable {
     return part.gpu().ordinal();
   }
 
-  /** Where the session of a slot takes its lease's turns, if leases take turns. */
-  Optional<TurnPlace> leasePlace(int slot) {
-    return number.map(lease -> new TurnPlace(gpu(), lease, slot));
+  /** Where the session of a slot takes its lease's time slices, if leases take time slices. */
+  Optional<ScheduleSlot> leaseSlot(int slot) {
+    return number.map(lease -> new ScheduleSlot(gpu(), lease, slot));
   }
 
-  /** Where the session of a slot takes its turns among the lease's programs, if these take any. */
-  Optional<TurnPlace> programPlace(int slot) {
-    return programs.map(turns -> turns.place(slot));
+  /**
+   * Where the session of a slot takes its time slices among the lease's programs, if these take
+   * any.
+   */
+  Optional<ScheduleSlot> programSlot(int slot) {
+    return programs.map(slices -> slices.place(slot));
   }
 
   void enterSession(int slot) {
     number.ifPresent(lease -> table.enterSession(gpu(), lease, slot));
-    programs.ifPresent(turns -> turns.enterSession(slot));
+    programs.ifPresent(slices -> slices.enterSession(slot));
   }
 
   /** Removes a session. Its worker is dead. */
   void leaveSession(int slot) {
     number.ifPresent(lease -> table.leaveSession(gpu(), lease, slot));
-    programs.ifPresent(turns -> turns.leaveSession(slot));
+    programs.ifPresent(slices -> slices.leaveSession(slot));
   }
 
-  /** Changes share and class, which only matter where leases take turns. */
+  /** Changes share and class, which only matter where leases take time slices. */
   void change(Part other, LeaseClass leaseClass, long nowNanos) {
     int weight = other.share().computeBasisPoints();
     number.ifPresent(
@@ -66,7 +72,7 @@ final class LeaseTurns implements AutoCloseable {
   /** Puts back what a worker may have overwritten. */
   void restore() {
     number.ifPresent(lease -> table.restore(gpu(), lease));
-    programs.ifPresent(ProgramTurns::restore);
+    programs.ifPresent(ProgramTimeSlices::restore);
   }
 
   /** GPU time of the lease since it was entered. */
@@ -74,7 +80,7 @@ final class LeaseTurns implements AutoCloseable {
     if (number.isPresent()) {
       return table.use(gpu(), number.get());
     }
-    Use held = programs.map(ProgramTurns::use).orElse(Use.NONE);
+    Use held = programs.map(ProgramTimeSlices::use).orElse(Use.NONE);
     return new Use(charge(held.usedNanos()), held.waitedNanos(), held.throttledNanos());
   }
 
@@ -95,6 +101,6 @@ final class LeaseTurns implements AutoCloseable {
   @Override
   public void close() {
     number.ifPresent(lease -> table.leave(gpu(), lease));
-    programs.ifPresent(ProgramTurns::close);
+    programs.ifPresent(ProgramTimeSlices::close);
   }
 }

@@ -3,17 +3,17 @@ package io.gpupool.server.lease.usage;
 
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.lease.usage.TimeTable.Use;
-import io.gpupool.wire.TurnPlace;
+import io.gpupool.server.lease.usage.GpuScheduleTable.Use;
+import io.gpupool.wire.ScheduleSlot;
 import java.io.IOException;
 import java.util.BitSet;
 
 /**
- * The turns of one GPU among the programs of a lease: a page of the {@link TimeTable} with an entry
- * for each session, all of equal weight. Owned by the control thread.
+ * The time slices of one GPU among the programs of a lease: a page of the {@link GpuScheduleTable}
+ * with an entry for each session, all of equal weight. Owned by the control thread.
  */
-final class ProgramTurns implements AutoCloseable {
-  private final TimeTable table;
+final class ProgramTimeSlices implements AutoCloseable {
+  private final GpuScheduleTable table;
   private final int page;
   private final BitSet slots = new BitSet();
   private Use left = Use.NONE;
@@ -23,13 +23,13 @@ final class ProgramTurns implements AutoCloseable {
    *
    * @throws IOException if the GPU has as many leases as there can be
    */
-  ProgramTurns(TimeTable table, int gpu) throws IOException {
+  ProgramTimeSlices(GpuScheduleTable table, int gpu) throws IOException {
     this.table = table;
     page = table.takePage(gpu);
   }
 
-  TurnPlace place(int slot) {
-    return new TurnPlace(page, slot, 0);
+  ScheduleSlot place(int slot) {
+    return new ScheduleSlot(page, slot, 0);
   }
 
   void enterSession(int slot) {

@@ -4,11 +4,11 @@ package io.gpupool.worker.slicer;
 import io.gpupool.cuda.DriverTime;
 
 /** A session's time of one GPU. Any thread may call it. Times are in nanoseconds. */
-public interface SessionTurn extends DriverTime {
+public interface SessionTimeSlice extends DriverTime {
   /** Time in which this session had the GPU and used it. */
   long usedNanos();
 
-  /** Time in which it had work and waited for its turn. */
+  /** Time in which it had work and waited for its time slice. */
   long waitedNanos();
 
   /** Of that, the time in which the GPU was free, and only the lease's own limit kept it away. */

@@ -5,7 +5,7 @@ package io.gpupool.worker.slicer;
  * The average number of sessions of a lease that had work on the GPU at once between two
  * measurements: the time that one of them measures is in part the others'. Any thread may call it.
  */
-final class Company {
+final class MeasuredOverlap {
   private double parts;
   private int looks;
 

@@ -2,16 +2,16 @@
 package io.gpupool.wire;
 
 /**
- * Limits of {@code --turn-bound}: how long the work may take, in milliseconds, that is under way on
- * a GPU while another waits for its turn.
+ * Limits of {@code --in-flight-bound}: how long the work may take, in milliseconds, that is under
+ * way on a GPU while another waits for its time slice.
  */
-public final class TurnBound {
+public final class InFlightBound {
   /** The bound unless it is given. */
   public static final int USUAL_MILLIS = 4;
 
   private static final int MAX_MILLIS = 1000;
 
-  private TurnBound() {}
+  private InFlightBound() {}
 
   /**
    * Returns the bound.
@@ -40,6 +40,6 @@ public final class TurnBound {
 
   private static IllegalArgumentException refusal(String millis) {
     return new IllegalArgumentException(
-        "--turn-bound " + millis + ": give 1 to " + MAX_MILLIS + " milliseconds");
+        "--in-flight-bound " + millis + ": give 1 to " + MAX_MILLIS + " milliseconds");
   }
 }

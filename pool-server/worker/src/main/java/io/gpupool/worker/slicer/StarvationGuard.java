@@ -2,20 +2,20 @@
 package io.gpupool.worker.slicer;
 
 /**
- * The decision whether a session follows the turn page. Workers of other tenants can write to it,
- * and a compromised one could keep the turn indefinitely or falsify the accounts. Any thread may
- * call it; what gets lost between two does no harm.
+ * The decision whether a session follows the schedule page. Workers of other tenants can write to
+ * it, and a compromised one could keep the time slice indefinitely or falsify the accounts. Any
+ * thread may call it; what gets lost between two does no harm.
  */
-final class Trust {
+final class StarvationGuard {
   /*
-   * Workers that are what they should be pass the turn on within milliseconds, and one that is
+   * Workers that are what they should be pass the time slice on within milliseconds, and one that is
    * stopped or dead loses it after 100 ms. So a session that has waited for much longer than any
-   * rule has it wait runs without a turn for a while, on the processors alone, which the system
+   * rule has it wait runs without a time slice for a while, on the processors alone, which the system
    * shares out; then it looks at the page again. A hard lease may have to wait for long after a
-   * long turn: that is reckoned by what this session itself knows of its last one.
+   * long time slice: that is reckoned by what this session itself knows of its last one.
    */
 
-  /** For so long a session waits for its turn in any case. */
+  /** For so long a session waits for its time slice in any case. */
   static final long PATIENCE_NANOS = 5_000_000_000L;
 
   /** So long it runs without. */
@@ -27,11 +27,11 @@ final class Trust {
   private volatile long aloneUntil;
   private volatile boolean told;
 
-  Trust(long patienceNanos) {
+  StarvationGuard(long patienceNanos) {
     this.patienceNanos = patienceNanos;
   }
 
-  /** Whether the session runs without a turn now. */
+  /** Whether the session runs without a time slice now. */
   boolean isAlone() {
     if (alone && System.nanoTime() - aloneUntil >= 0) {
       alone = false;
@@ -39,7 +39,7 @@ final class Trust {
     return alone;
   }
 
-  /** It was the session's turn. */
+  /** It was the session's time slice. */
   void served() {
     if (waitingSince != 0) {
       waitingSince = 0;
@@ -49,9 +49,9 @@ final class Trust {
   /**
    * The session waits; whether that has taken too long.
    *
-   * @param owedNanos what it may have to wait for its last turn
+   * @param owedNanos what it may have to wait for its last time slice
    */
-  boolean isExhausted(long nowNanos, long owedNanos) {
+  boolean isStarved(long nowNanos, long owedNanos) {
     long since = waitingSince;
     if (since == 0) {
       waitingSince = nowNanos | 1;
@@ -66,10 +66,10 @@ final class Trust {
     if (!told) {
       told = true;
       System.err.println(
-          "gpupool worker: a GPU's turn did not come for "
+          "gpupool worker: a GPU's time slice did not come for "
               + (nowNanos - since) / 1_000_000
-              + " ms: another worker keeps it, or the page of turns is damaged; going on without"
-              + " turns for "
+              + " ms: another worker keeps it, or the schedule page is damaged; going on without"
+              + " time slices for "
               + ALONE_NANOS / 1_000_000
               + " ms at a time");
     }

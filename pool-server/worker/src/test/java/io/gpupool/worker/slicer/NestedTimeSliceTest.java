@@ -4,9 +4,9 @@ package io.gpupool.worker.slicer;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.cuda.DriverTime.Hold;
+import io.gpupool.cuda.DriverTime.SliceState;
 import io.gpupool.soft.exec.launch.DeviceTime;
-import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.SchedulePage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
-class NestedTurnTest {
+class NestedTimeSliceTest {
   private static final long MILLI = 1_000_000;
   private static final long AN_HOUR_NANOS = 3_600_000_000_000L;
   private static final DeviceTime.Use WANTED = () -> true;
@@ -41,51 +41,51 @@ class NestedTurnTest {
   }
 
   private static MemorySegment page() {
-    return Arena.ofAuto().allocate(TurnPage.BYTES, 64);
+    return Arena.ofAuto().allocate(SchedulePage.BYTES, 64);
   }
 
-  private static GpuTurn turn(MemorySegment page, int number, int sessions, int session) {
-    page.set(JAVA_LONG, TurnPage.LEASES, 2);
-    page.set(JAVA_LONG, TurnPage.leaseWord(number, TurnPage.SESSIONS), sessions);
-    page.set(JAVA_LONG, TurnPage.leaseWord(number, TurnPage.WEIGHT), FairShares.WHOLE / 2);
-    return new GpuTurn(new SharedTurns(page), number, session);
+  private static GpuTimeSlice slice(MemorySegment page, int number, int sessions, int session) {
+    page.set(JAVA_LONG, SchedulePage.LEASES, 2);
+    page.set(JAVA_LONG, SchedulePage.leaseWord(number, SchedulePage.SESSIONS), sessions);
+    page.set(JAVA_LONG, SchedulePage.leaseWord(number, SchedulePage.WEIGHT), FairShares.WHOLE / 2);
+    return new GpuTimeSlice(new SharedSchedule(page), number, session);
   }
 
   /** A program of lease 0. */
-  private NestedTurn program(int slot) {
-    return new NestedTurn(turn(leases, 0, 2, slot), turn(programs, slot, 1, 0));
+  private NestedTimeSlice program(int slot) {
+    return new NestedTimeSlice(slice(leases, 0, 2, slot), slice(programs, slot, 1, 0));
   }
 
-  /** Lease 1 has work, but has had so much that it is not its turn. */
+  /** Lease 1 has work, but has had so much that it is not its time slice. */
   private void anotherComes() {
-    GpuTurn ignored = turn(leases, 1, 1, 0);
+    GpuTimeSlice ignored = slice(leases, 1, 1, 0);
     long until = System.nanoTime() + AN_HOUR_NANOS;
-    leases.set(JAVA_LONG, TurnPage.activeUntil(1, 0), until);
-    leases.set(JAVA_LONG, TurnPage.leaseWord(1, TurnPage.VIRTUAL_TIME), AN_HOUR_NANOS);
+    leases.set(JAVA_LONG, SchedulePage.activeUntil(1, 0), until);
+    leases.set(JAVA_LONG, SchedulePage.leaseWord(1, SchedulePage.VIRTUAL_TIME), AN_HOUR_NANOS);
   }
 
   /** A thread that always has work for a driver: pieces that take a while. */
   private void keepBusy(
-      SessionTurn turn, AtomicInteger atWork, AtomicInteger most, LongAdder done) {
+      SessionTimeSlice slice, AtomicInteger atWork, AtomicInteger most, LongAdder done) {
     threads.add(
         Thread.ofPlatform()
             .start(() -> {
               DeviceTime.Use use = () -> !stopped;
-              while (!stopped && turn.begin(use, System.nanoTime()) == DeviceTime.NOT_NOW) {}
+              while (!stopped && slice.begin(use, System.nanoTime()) == DeviceTime.NOT_NOW) {}
               while (!stopped) {
-                if (turn.hold(System.nanoTime()) == Hold.OVER) {
-                  turn.finished();
-                  long ignored = turn.pass(use);
+                if (slice.renew(System.nanoTime()) == SliceState.ENDED) {
+                  slice.workFinished();
+                  long ignored = slice.pass(use);
                 } else {
                   most.accumulateAndGet(atWork.incrementAndGet(), Math::max);
                   work();
                   int ignored = atWork.decrementAndGet();
-                  turn.used(MILLI);
+                  slice.addMeasured(MILLI);
                   done.increment();
                 }
               }
-              turn.finished();
-              turn.end(System.nanoTime());
+              slice.workFinished();
+              slice.end(System.nanoTime());
             }));
   }
 
@@ -104,7 +104,7 @@ class NestedTurnTest {
     LongAdder first = new LongAdder();
     LongAdder second = new LongAdder();
     LongAdder other = new LongAdder();
-    keepBusy(turn(leases, 1, 1, 0), new AtomicInteger(), new AtomicInteger(), other);
+    keepBusy(slice(leases, 1, 1, 0), new AtomicInteger(), new AtomicInteger(), other);
     while (other.sum() == 0) {
       Thread.sleep(1);
     }
@@ -115,52 +115,52 @@ class NestedTurnTest {
     }
     assertThat(most).hasValue(1);
     double lease = first.sum() + second.sum();
-    // Equal, but for a thread that a busy machine keeps from its turn.
+    // Equal, but for a thread that a busy machine keeps from its time slice.
     assertThat(first.sum() / lease).isBetween(0.25, 0.75);
     assertThat(lease / (lease + other.sum())).isBetween(0.25, 0.75);
   }
 
   @Test
   void programs_ofALeaseThatIsAlone_runSideBySide() {
-    NestedTurn first = program(0);
-    NestedTurn second = program(1);
+    NestedTimeSlice first = program(0);
+    NestedTimeSlice second = program(1);
     assertThat(first.begin(WANTED, System.nanoTime())).isNotEqualTo(DeviceTime.NOT_NOW);
     assertThat(second.begin(WANTED, System.nanoTime())).isNotEqualTo(DeviceTime.NOT_NOW);
-    assertThat(first.hold(System.nanoTime())).isEqualTo(Hold.ALONE);
-    assertThat(second.hold(System.nanoTime())).isEqualTo(Hold.ALONE);
+    assertThat(first.renew(System.nanoTime())).isEqualTo(SliceState.UNCONTENDED);
+    assertThat(second.renew(System.nanoTime())).isEqualTo(SliceState.UNCONTENDED);
   }
 
   @Test
-  void hold_onceAnotherLeaseComes_letsOneProgramGoOnAtATime() {
-    NestedTurn first = program(0);
-    NestedTurn second = program(1);
+  void renew_onceAnotherLeaseComes_letsOneProgramGoOnAtATime() {
+    NestedTimeSlice first = program(0);
+    NestedTimeSlice second = program(1);
     long ignored = first.begin(WANTED, System.nanoTime());
     ignored = second.begin(WANTED, System.nanoTime());
     anotherComes();
-    assertThat(first.hold(System.nanoTime())).isEqualTo(Hold.OVER);
-    assertThat(second.hold(System.nanoTime())).isEqualTo(Hold.OVER);
-    first.finished();
+    assertThat(first.renew(System.nanoTime())).isEqualTo(SliceState.ENDED);
+    assertThat(second.renew(System.nanoTime())).isEqualTo(SliceState.ENDED);
+    first.workFinished();
     ignored = first.pass(WANTED);
-    assertThat(first.hold(System.nanoTime())).isEqualTo(Hold.SHARED);
-    assertThat(second.hold(System.nanoTime())).isEqualTo(Hold.OVER);
-    first.finished();
+    assertThat(first.renew(System.nanoTime())).isEqualTo(SliceState.CONTENDED);
+    assertThat(second.renew(System.nanoTime())).isEqualTo(SliceState.ENDED);
+    first.workFinished();
     first.end(System.nanoTime());
-    second.finished();
+    second.workFinished();
     ignored = second.pass(WANTED);
-    assertThat(second.hold(System.nanoTime())).isEqualTo(Hold.SHARED);
+    assertThat(second.renew(System.nanoTime())).isEqualTo(SliceState.CONTENDED);
   }
 
   @Test
-  void hold_onceTheOtherLeaseHasGone_letsProgramsRunSideBySideAgain() {
+  void renew_onceTheOtherLeaseHasGone_letsProgramsRunSideBySideAgain() {
     anotherComes();
-    NestedTurn first = program(0);
-    NestedTurn second = program(1);
+    NestedTimeSlice first = program(0);
+    NestedTimeSlice second = program(1);
     long ignored = first.begin(WANTED, System.nanoTime());
-    assertThat(first.hold(System.nanoTime())).isEqualTo(Hold.SHARED);
-    leases.set(JAVA_LONG, TurnPage.activeUntil(1, 0), 0);
-    assertThat(first.hold(System.nanoTime())).isEqualTo(Hold.ALONE);
+    assertThat(first.renew(System.nanoTime())).isEqualTo(SliceState.CONTENDED);
+    leases.set(JAVA_LONG, SchedulePage.activeUntil(1, 0), 0);
+    assertThat(first.renew(System.nanoTime())).isEqualTo(SliceState.UNCONTENDED);
     ignored = second.begin(WANTED, System.nanoTime());
-    assertThat(second.hold(System.nanoTime())).isEqualTo(Hold.ALONE);
+    assertThat(second.renew(System.nanoTime())).isEqualTo(SliceState.UNCONTENDED);
     assertThat(first.waitedNanos()).isZero();
   }
 }

@@ -8,19 +8,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class TurnPlaceTest {
+class ScheduleSlotTest {
   @Test
   void place_writtenAndRead_isTheSame() throws WireException {
-    TurnPlace place = new TurnPlace(2064, 127, 63);
-    assertThat(TurnPlace.parse(place.toString())).isEqualTo(place);
+    ScheduleSlot place = new ScheduleSlot(2064, 127, 63);
+    assertThat(ScheduleSlot.parse(place.toString())).isEqualTo(place);
   }
 
   @ParameterizedTest
   @ValueSource(
       strings = {"", "1:2", "1:2:3:4", "1:2:x", "-1:2:3", "65536:0:0", "0:128:0", "0:0:64"})
   void text_thatIsNoPlace_isRefused(String text) {
-    assertThatThrownBy(() -> TurnPlace.parse(text))
+    assertThatThrownBy(() -> ScheduleSlot.parse(text))
         .isInstanceOf(WireException.class)
-        .hasMessage("not turns of a GPU (page:number:session): " + text);
+        .hasMessage("not a slot of a GPU schedule (page:entry:session): " + text);
   }
 }

@@ -4,7 +4,7 @@ package io.gpupool.server.lease.usage;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.SchedulePage;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -14,13 +14,13 @@ import java.util.BitSet;
 import java.util.Optional;
 
 /**
- * {@link TurnPage}s of this server's GPUs, in a file that lives in memory alone: who takes turns,
- * with which weight, and how much time each had. Each GPU has a page for its leases, and each of
- * its leases one for its programs. Owned by the control thread; the turns themselves are taken by
- * the workers. Since these can write to all of it, what the server itself decides is kept here,
- * too, and put back into the pages now and then.
+ * {@link SchedulePage}s of this server's GPUs, in a file that lives in memory alone: who takes time
+ * slices, with which weight, and how much time each had. Each GPU has a page for its leases, and
+ * each of its leases one for its programs. Owned by the control thread; the time slices themselves
+ * are taken by the workers. Since these can write to all of it, what the server itself decides is
+ * kept here, too, and put back into the pages now and then.
  */
-public final class TimeTable implements AutoCloseable {
+public final class GpuScheduleTable implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
   private final SharedMemory memory;
@@ -30,11 +30,11 @@ public final class TimeTable implements AutoCloseable {
   private final Levels levels;
   private final BitSet programPages = new BitSet();
 
-  /** Who takes turns of a GPU. */
+  /** Who gets time slices of a GPU. */
   public enum Levels {
     /** Its leases. The programs of one use it side by side. */
     LEASES,
-    /** Its leases, and within the turn of one the programs of that. */
+    /** Its leases, and within the time slice of one the programs of that. */
     LEASES_AND_PROGRAMS,
     /** The programs of each lease. Leases use it side by side. */
     PROGRAMS
@@ -62,11 +62,11 @@ public final class TimeTable implements AutoCloseable {
   }
 
   /** Makes the table. */
-  public TimeTable(int gpus, Levels levels) throws IOException {
+  public GpuScheduleTable(int gpus, Levels levels) throws IOException {
     this.gpus = gpus;
     this.levels = levels;
-    int count = levels == Levels.LEASES ? gpus : gpus * (1 + TurnPage.MAX_LEASES);
-    memory = new SharedMemory("gpupool-turns", (long) count * TurnPage.BYTES);
+    int count = levels == Levels.LEASES ? gpus : gpus * (1 + SchedulePage.MAX_LEASES);
+    memory = new SharedMemory("gpupool-schedule", (long) count * SchedulePage.BYTES);
     pages = memory.bytes();
     entries = new Entry[count][];
   }
@@ -76,16 +76,16 @@ public final class TimeTable implements AutoCloseable {
    *
    * @throws IOException if the GPU has as many leases as there can be
    */
-  LeaseTurns enter(Part part, LeaseClass leaseClass) throws IOException {
+  LeaseTimeSlices enter(Part part, LeaseClass leaseClass) throws IOException {
     int gpu = part.gpu().ordinal();
     Optional<Integer> number =
         levels == Levels.PROGRAMS
             ? Optional.empty()
             : Optional.of(enter(gpu, part.share().computeBasisPoints(), part.hard(), leaseClass));
     // With a number there is a page, for both are as many.
-    Optional<ProgramTurns> programs =
-        levels == Levels.LEASES ? Optional.empty() : Optional.of(new ProgramTurns(this, gpu));
-    return new LeaseTurns(this, part, number, programs);
+    Optional<ProgramTimeSlices> programs =
+        levels == Levels.LEASES ? Optional.empty() : Optional.of(new ProgramTimeSlices(this, gpu));
+    return new LeaseTimeSlices(this, part, number, programs);
   }
 
   /** A descriptor for a worker, which the caller must close. */
@@ -99,9 +99,9 @@ public final class TimeTable implements AutoCloseable {
    * @throws IOException if the GPU has as many leases as there can be
    */
   int takePage(int gpu) throws IOException {
-    int first = gpus + gpu * TurnPage.MAX_LEASES;
+    int first = gpus + gpu * SchedulePage.MAX_LEASES;
     int page = programPages.nextClearBit(first);
-    if (page >= first + TurnPage.MAX_LEASES) {
+    if (page >= first + SchedulePage.MAX_LEASES) {
       throw tooMany(gpu);
     }
     programPages.set(page);
@@ -121,7 +121,7 @@ public final class TimeTable implements AutoCloseable {
    */
   int enter(int gpu, int weightBasisPoints, boolean hard, LeaseClass leaseClass)
       throws IOException {
-    for (int lease = 0; lease < TurnPage.MAX_LEASES; lease++) {
+    for (int lease = 0; lease < SchedulePage.MAX_LEASES; lease++) {
       if (entry(gpu, lease) == null) {
         enter(gpu, lease, weightBasisPoints, hard, leaseClass);
         return lease;
@@ -131,20 +131,20 @@ public final class TimeTable implements AutoCloseable {
   }
 
   private static IOException tooMany(int gpu) {
-    return new IOException("GPU " + gpu + " has " + TurnPage.MAX_LEASES + " leases");
+    return new IOException("GPU " + gpu + " has " + SchedulePage.MAX_LEASES + " leases");
   }
 
   /** Enters a lease, or a session, by a number that is free. */
   void enter(int page, int number, int weightBasisPoints, boolean hard, LeaseClass leaseClass) {
-    put(page, number, TurnPage.VIRTUAL_TIME, get(page, TurnPage.VIRTUAL_NOW));
-    put(page, number, TurnPage.NOT_BEFORE, 0);
-    put(page, number, TurnPage.USED, 0);
-    put(page, number, TurnPage.WAITED, 0);
-    put(page, number, TurnPage.THROTTLED, 0);
-    put(page, number, TurnPage.MEASURED, 0);
-    put(page, number, TurnPage.CHARGED, 0);
+    put(page, number, SchedulePage.VIRTUAL_TIME, get(page, SchedulePage.VIRTUAL_NOW));
+    put(page, number, SchedulePage.NOT_BEFORE, 0);
+    put(page, number, SchedulePage.USED, 0);
+    put(page, number, SchedulePage.WAITED, 0);
+    put(page, number, SchedulePage.THROTTLED, 0);
+    put(page, number, SchedulePage.MEASURED, 0);
+    put(page, number, SchedulePage.CHARGED, 0);
     if (entries[page] == null) {
-      entries[page] = new Entry[TurnPage.MAX_LEASES];
+      entries[page] = new Entry[SchedulePage.MAX_LEASES];
     }
     entries[page][number] = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0);
     restore(page, number);
@@ -169,8 +169,8 @@ public final class TimeTable implements AutoCloseable {
     Entry after = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, before.sessions);
     entries[page][lease] = after;
     double factor = (double) before.weight / after.weight;
-    stretch(page, lease, TurnPage.VIRTUAL_TIME, get(page, TurnPage.VIRTUAL_NOW), factor);
-    stretch(page, lease, TurnPage.NOT_BEFORE, nowNanos, factor);
+    stretch(page, lease, SchedulePage.VIRTUAL_TIME, get(page, SchedulePage.VIRTUAL_NOW), factor);
+    stretch(page, lease, SchedulePage.NOT_BEFORE, nowNanos, factor);
     restore(page, lease);
   }
 
@@ -178,7 +178,7 @@ public final class TimeTable implements AutoCloseable {
    * Brings a time nearer to one before it, or away from it, unless a worker changes it just now.
    */
   private void stretch(int page, int lease, int word, long since, double factor) {
-    long at = at(page, TurnPage.leaseWord(lease, word));
+    long at = at(page, SchedulePage.leaseWord(lease, word));
     long time = (long) WORD.getVolatile(pages, at);
     if (time > since && factor != 1) {
       long changed = since + (long) ((time - since) * factor);
@@ -198,17 +198,17 @@ public final class TimeTable implements AutoCloseable {
   /** Puts back what the server has decided for a lease, if a worker has written over it. */
   void restore(int page, int lease) {
     Entry entry = entries[page][lease];
-    set(page, TurnPage.leaseWord(lease, TurnPage.HARD), entry.hard ? 1 : 0);
+    set(page, SchedulePage.leaseWord(lease, SchedulePage.HARD), entry.hard ? 1 : 0);
     boolean latency = entry.leaseClass == LeaseClass.LATENCY;
-    set(page, TurnPage.leaseWord(lease, TurnPage.LATENCY), latency ? 1 : 0);
-    set(page, TurnPage.leaseWord(lease, TurnPage.SESSIONS), entry.sessions);
-    set(page, TurnPage.leaseWord(lease, TurnPage.WEIGHT), entry.weight);
-    set(page, TurnPage.LEASES, leases(page));
+    set(page, SchedulePage.leaseWord(lease, SchedulePage.LATENCY), latency ? 1 : 0);
+    set(page, SchedulePage.leaseWord(lease, SchedulePage.SESSIONS), entry.sessions);
+    set(page, SchedulePage.leaseWord(lease, SchedulePage.WEIGHT), entry.weight);
+    set(page, SchedulePage.LEASES, leases(page));
   }
 
   /** Lease numbers that are taken: below this. */
   private int leases(int page) {
-    int count = TurnPage.MAX_LEASES;
+    int count = SchedulePage.MAX_LEASES;
     while (count > 0 && entry(page, count - 1) == null) {
       count--;
     }
@@ -217,38 +217,39 @@ public final class TimeTable implements AutoCloseable {
 
   /** Takes a session out whose worker is dead. */
   void leaveSession(int page, int lease, int session) {
-    put(page, TurnPage.activeUntil(lease, session), 0);
-    put(page, TurnPage.underWay(lease, session), 0);
+    put(page, SchedulePage.activeUntil(lease, session), 0);
+    put(page, SchedulePage.underWay(lease, session), 0);
   }
 
   /** Takes an entry out; its sessions have left. */
   void leave(int page, int lease) {
     entries[page][lease] = null;
-    put(page, lease, TurnPage.WEIGHT, 0);
-    long turn = get(page, TurnPage.TURN);
-    if ((turn & TurnPage.HOLDER_MASK) == lease + 1) {
+    put(page, lease, SchedulePage.WEIGHT, 0);
+    long slice = get(page, SchedulePage.TIME_SLICE);
+    if ((slice & SchedulePage.HOLDER_MASK) == lease + 1) {
       boolean ignored =
-          WORD.compareAndSet(pages, at(page, TurnPage.TURN), turn, turn & ~TurnPage.HOLDER_MASK);
+          WORD.compareAndSet(
+              pages, at(page, SchedulePage.TIME_SLICE), slice, slice & ~SchedulePage.HOLDER_MASK);
     }
   }
 
   Use use(int page, int lease) {
     return new Use(
-        get(page, TurnPage.leaseWord(lease, TurnPage.USED)),
-        get(page, TurnPage.leaseWord(lease, TurnPage.WAITED)),
-        get(page, TurnPage.leaseWord(lease, TurnPage.THROTTLED)));
+        get(page, SchedulePage.leaseWord(lease, SchedulePage.USED)),
+        get(page, SchedulePage.leaseWord(lease, SchedulePage.WAITED)),
+        get(page, SchedulePage.leaseWord(lease, SchedulePage.THROTTLED)));
   }
 
   /**
    * GPU time that a lease has had beyond what its share allows by now: how far its virtual time is
-   * ahead of the GPU's, or what a hard lease's time until its next turn is worth.
+   * ahead of the GPU's, or what a hard lease's time until its next time slice is worth.
    */
   long debtNanos(int page, int lease, long nowNanos) {
     Entry entry = entries[page][lease];
     long ahead =
-        get(page, TurnPage.leaseWord(lease, TurnPage.VIRTUAL_TIME))
-            - get(page, TurnPage.VIRTUAL_NOW);
-    long notBefore = get(page, TurnPage.leaseWord(lease, TurnPage.NOT_BEFORE));
+        get(page, SchedulePage.leaseWord(lease, SchedulePage.VIRTUAL_TIME))
+            - get(page, SchedulePage.VIRTUAL_NOW);
+    long notBefore = get(page, SchedulePage.leaseWord(lease, SchedulePage.NOT_BEFORE));
     long barred = entry.hard ? notBefore - nowNanos : 0;
     return Share.partOf(Math.max(0, Math.max(ahead, barred)), entry.weight);
   }
@@ -274,10 +275,10 @@ public final class TimeTable implements AutoCloseable {
   }
 
   private void put(int page, int lease, int word, long value) {
-    put(page, TurnPage.leaseWord(lease, word), value);
+    put(page, SchedulePage.leaseWord(lease, word), value);
   }
 
   private static long at(int page, int word) {
-    return (long) page * TurnPage.BYTES + word;
+    return (long) page * SchedulePage.BYTES + word;
   }
 }

@@ -8,20 +8,20 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Cost of turns to a tenant that is alone on a driver's GPU: pairs of runs, one in which leases
- * take turns and one in which the driver shares out its time.
+ * Cost of time slicing to a tenant that is alone on a driver's GPU: pairs of runs, one with time
+ * slices and one in which the driver shares out its time.
  */
-final class TurnCost {
+final class TimeSlicingCost {
   private final List<Double> ratios = new ArrayList<>();
   private final Plan plan;
 
-  TurnCost(Plan plan) {
+  TimeSlicingCost(Plan plan) {
     this.plan = plan;
   }
 
   /** Measures one tenant in a pool of its own. */
   interface Run {
-    Figures measure(Plan plan, boolean takesTurns) throws Exception;
+    Figures measure(Plan plan, boolean timeSliced) throws Exception;
   }
 
   /** Measures a pair; which comes first alternates. */
@@ -32,12 +32,14 @@ final class TurnCost {
     ratios.add(turnsFirst ? first / second : second / first);
   }
 
-  private double perSecond(Run run, boolean takesTurns) throws Exception {
-    Figures figures = run.measure(plan, takesTurns);
+  private double perSecond(Run run, boolean timeSliced) throws Exception {
+    Figures figures = run.measure(plan, timeSliced);
     return figures.units() / figures.seconds();
   }
 
-  /** The cells of its row: load, pairs, the median of the throughput with turns by that without. */
+  /**
+   * Returns the cells of its row: load, pairs, the median of the throughput with by that without.
+   */
   Object[] row() {
     List<Double> sorted = ratios.stream().sorted().toList();
     int middle = sorted.size() / 2;

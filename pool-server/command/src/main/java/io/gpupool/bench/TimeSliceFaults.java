@@ -16,7 +16,7 @@ import java.util.Optional;
  * A measurement of how long a tenant stands still when its neighbour on the GPU is stopped, killed,
  * or hangs in a kernel. The pool is on this machine.
  */
-final class TurnFaults {
+final class TimeSliceFaults {
   private static final Plan OTHER = Plan.parse("50:eager=200us");
   private static final long BEFORE_MILLIS = 300;
   private static final long AFTER_NANOS = 2_000_000_000;
@@ -26,7 +26,7 @@ final class TurnFaults {
   private final Installation installation;
   private final PoolClient client;
 
-  TurnFaults(Installation installation, PoolClient client) {
+  TimeSliceFaults(Installation installation, PoolClient client) {
     this.installation = installation;
     this.client = client;
   }

@@ -14,7 +14,7 @@ import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.image.DeviceImage;
-import io.gpupool.wire.TurnPage;
+import io.gpupool.wire.SchedulePage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
@@ -23,25 +23,25 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The same kernels with turns and without, one round after the other, of a tenant alone; prints
- * what processor time the turns cost. {@code -Dgpupool.turns.scale=10} measures.
+ * The same kernels with time slices and without, one round after the other, of a tenant alone;
+ * prints what processor time the time slices cost. {@code -Dgpupool.slices.scale=10} measures.
  */
 @Timeout(300)
-class TurnCostTest {
+class TimeSliceCostTest {
   private static final int ROUNDS = 4;
-  private static final int SCALE = Integer.getInteger("gpupool.turns.scale", 1);
+  private static final int SCALE = Integer.getInteger("gpupool.slices.scale", 1);
   private static final String PTX =
       """
       .version 7.0
       .target sm_75
       .address_size 64
-      .visible .entry count(.param .u64 target, .param .u32 turns)
+      .visible .entry count(.param .u64 target, .param .u32 loops)
       {
         .reg .b64 %rd<2>;
         .reg .b32 %r<4>;
         .reg .pred %p<2>;
         ld.param.u64 %rd1, [target];
-        ld.param.u32 %r1, [turns];
+        ld.param.u32 %r1, [loops];
         mov.u32 %r2, 1;
       again:
         sub.u32 %r1, %r1, 1;
@@ -52,18 +52,18 @@ class TurnCostTest {
       }
       """;
 
-  private final MemorySegment page = Arena.ofAuto().allocate(TurnPage.BYTES, 64);
+  private final MemorySegment page = Arena.ofAuto().allocate(SchedulePage.BYTES, 64);
   private final OperatingSystemMXBean process =
       ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
-  private record Load(String name, int launches, int blocks, int turns) {}
+  private record Load(String name, int launches, int blocks, int loops) {}
 
   @Test
-  void turns_ofATenantAlone_costNextToNothing() throws InterruptedException {
-    page.set(JAVA_LONG, TurnPage.LEASES, 1);
-    page.set(JAVA_LONG, TurnPage.leaseWord(0, TurnPage.SESSIONS), 1);
-    page.set(JAVA_LONG, TurnPage.leaseWord(0, TurnPage.WEIGHT), 5000);
-    GpuTurn turn = new GpuTurn(new SharedTurns(page), 0, 0);
+  void slices_ofATenantAlone_costNextToNothing() throws InterruptedException {
+    page.set(JAVA_LONG, SchedulePage.LEASES, 1);
+    page.set(JAVA_LONG, SchedulePage.leaseWord(0, SchedulePage.SESSIONS), 1);
+    page.set(JAVA_LONG, SchedulePage.leaseWord(0, SchedulePage.WEIGHT), 5000);
+    GpuTimeSlice slice = new GpuTimeSlice(new SharedSchedule(page), 0, 0);
     try (SoftGpu gpu =
         new SoftGpu(new DeviceSpec(1, 64 << 20, 90), SoftGpu.MissingPtx.FAIL, text -> {})) {
       SoftContext context = gpu.device(0).createContext(0);
@@ -84,10 +84,10 @@ class TurnCostTest {
         double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};
         // The first two warm up: until both kinds were seen, the code is compiled for one of them.
         for (int round = -2; round < 2 * ROUNDS; round++) {
-          gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : turn);
+          gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : slice);
           long start = process.getProcessCpuTime();
           for (int i = 0; i < load.launches; i++) {
-            stream.launch(function, shape(load.blocks), params(counter, load.turns));
+            stream.launch(function, shape(load.blocks), params(counter, load.loops));
           }
           stream.completion().await();
           double nanos = process.getProcessCpuTime() - start;
@@ -97,7 +97,7 @@ class TurnCostTest {
           expected += 64L * load.launches * load.blocks;
         }
         System.out.printf(
-            "%s: %.0f ns of processor time a launch without turns, %.0f with: %+.1f %%%n",
+            "%s: %.0f ns of processor time a launch without time slices, %.0f with: %+.1f %%%n",
             load.name, best[0], best[1], 100 * (best[1] / best[0] - 1));
       }
       int[] counted = new int[1];
@@ -108,8 +108,8 @@ class TurnCostTest {
               bytes -> MemorySegment.copy(bytes, 0, MemorySegment.ofArray(counted), 0, 4))
           .await();
       assertThat(counted[0]).isEqualTo((int) expected);
-      assertThat(turn.usedNanos()).isPositive();
-      assertThat(turn.waitedNanos()).isZero();
+      assertThat(slice.usedNanos()).isPositive();
+      assertThat(slice.waitedNanos()).isZero();
     }
   }
 
@@ -117,10 +117,10 @@ class TurnCostTest {
     return new LaunchShape(blocks, 1, 1, 64, 1, 1, 0, false);
   }
 
-  private static MemorySegment params(long counter, int turns) {
+  private static MemorySegment params(long counter, int loops) {
     MemorySegment block = MemorySegment.ofArray(new long[2]);
     block.set(JAVA_LONG, 0, counter);
-    block.set(JAVA_INT, 8, turns);
+    block.set(JAVA_INT, 8, loops);
     return block;
   }
 }
