@@ -2,7 +2,7 @@
 package io.gpupool.k8s.command;
 
 import io.gpupool.agent.Agent;
-import io.gpupool.agent.container.CdiSpec;
+import io.gpupool.container.CdiSpec;
 import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.k8s.deviceplugin.ContainerAllocation;

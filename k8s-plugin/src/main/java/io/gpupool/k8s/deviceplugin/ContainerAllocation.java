@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
-import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.k8s.deviceplugin.v1beta1.CDIDevice;
 import io.gpupool.k8s.deviceplugin.v1beta1.ContainerAllocateResponse;
 import io.gpupool.k8s.deviceplugin.v1beta1.Mount;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
-import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.k8s.deviceplugin.PluginSocket;
 import io.gpupool.k8s.pluginregistration.v1.InfoRequest;
 import io.gpupool.k8s.pluginregistration.v1.PluginInfo;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
-import io.gpupool.agent.container.CdiSpec;
-import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.container.CdiSpec;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;

@@ -14,7 +14,7 @@ import io.fabric8.kubernetes.api.model.resource.v1.ResourceClaimBuilder;
 import io.fabric8.kubernetes.api.model.resource.v1.ResourceSlice;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.dsl.NonDeletingOperation;
-import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.control.v1.CreatePartitionRequest;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.GpuInfo;

@@ -4,7 +4,7 @@ package io.gpupool.k8s.dra;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.agent.container.ContainerWiring;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.ListQueueReply;
 import io.gpupool.control.v1.ListRequest;

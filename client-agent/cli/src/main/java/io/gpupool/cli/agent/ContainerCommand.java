@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.agent;
 
-import io.gpupool.agent.container.CdiSpec;
-import io.gpupool.agent.container.ContainerWiring;
-import io.gpupool.agent.container.RunOptionLine;
+import io.gpupool.container.CdiSpec;
+import io.gpupool.container.ContainerWiring;
+import io.gpupool.container.RunOptionLine;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.agent;
 
-import io.gpupool.agent.container.ContainerWiring;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.LeasePartOptions;
 import io.gpupool.client.LeaseOptions;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.UnixAddress;
 import java.io.IOException;

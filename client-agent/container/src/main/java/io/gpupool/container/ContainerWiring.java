@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent.container;
+package io.gpupool.container;
 
 import java.nio.file.Path;
 import java.util.ArrayList;

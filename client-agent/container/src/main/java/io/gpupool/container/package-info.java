@@ -1,3 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The files and variables by which the programs of a container find a pool. */
-package io.gpupool.agent.container;
+@NullMarked
+package io.gpupool.container;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent.container;
+package io.gpupool.container;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.agent.container.ContainerWiring.Mount;
+import io.gpupool.container.ContainerWiring.Mount;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent.container;
+package io.gpupool.container;
 
-import io.gpupool.agent.container.ContainerWiring.Mount;
+import io.gpupool.container.ContainerWiring.Mount;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;

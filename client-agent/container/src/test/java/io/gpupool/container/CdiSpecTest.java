@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.agent.container;
+package io.gpupool.container;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.agent.container.CdiSpec.Device;
+import io.gpupool.container.CdiSpec.Device;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
