@@ -8,6 +8,7 @@ import io.gpupool.k8s.certificates.RootsFile;
 import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.MetricOptions;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;

@@ -4,6 +4,7 @@ package io.gpupool.k8s.command;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.MetricOptions;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;

@@ -2,7 +2,6 @@
 package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
-import io.gpupool.cli.MetricOptions;
 import io.gpupool.cli.server.ServerDrain;
 import io.gpupool.client.LeaseOptions;
 import io.gpupool.rest.HealthServer;
@@ -19,6 +18,7 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.sandbox.OomScore;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.transport.Signals;
+import io.gpupool.transport.metrics.MetricOptions;
 import io.gpupool.transport.metrics.OtlpCollector;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.gpupool.transport.tls.TlsFiles;

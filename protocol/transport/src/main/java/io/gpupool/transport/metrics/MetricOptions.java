@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.cli;
+package io.gpupool.transport.metrics;
 
-import io.gpupool.transport.metrics.OtlpCollector;
 import java.net.URI;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** The options of processes that send metrics. */
+/** The options of a command whose process sends metrics. */
 public final class MetricOptions {
   @Option(
       names = "--otlp",
@@ -18,9 +17,9 @@ public final class MetricOptions {
   private Optional<URI> otlp = Optional.empty();
 
   /**
-   * Where metrics are sent; empty: nowhere.
+   * Returns the collector that metrics are sent to; empty: none.
    *
-   * @throws IllegalArgumentException if it is no address of a collector
+   * @throws IllegalArgumentException if the option is not the address of a collector
    */
   public Optional<OtlpCollector> collector() {
     return otlp.map(OtlpCollector::new);
