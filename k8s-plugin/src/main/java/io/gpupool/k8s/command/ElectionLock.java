@@ -8,6 +8,7 @@ import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaderElectionRecord;
 import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaseLock;
 import io.gpupool.k8s.api.Failures;
+import io.gpupool.runtime.StateChangeLogger;
 import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.time.Instant;
@@ -28,7 +29,7 @@ final class ElectionLock extends LeaseLock {
   private static final Logger LOG = LoggerFactory.getLogger(ElectionLock.class);
 
   private final String name;
-  private String told = "";
+  private final StateChangeLogger problems = new StateChangeLogger(LOG);
 
   ElectionLock(String namespace, String name, String identity) {
     super(namespace, name, identity);
@@ -60,7 +61,7 @@ final class ElectionLock extends LeaseLock {
   public synchronized void update(KubernetesClient client, LeaderElectionRecord record) {
     try {
       super.update(client, record);
-      told = "";
+      problems.anew();
     } catch (KubernetesClientException e) {
       tell(e);
       throw e;
@@ -69,10 +70,8 @@ final class ElectionLock extends LeaseLock {
 
   private void tell(KubernetesClientException failure) {
     boolean lost = failure.getCode() == HttpURLConnection.HTTP_CONFLICT;
-    String reason = Failures.reason(failure);
-    if (!lost && !reason.equals(told)) {
-      told = reason;
-      LOG.warn("the election cannot go on, it is tried again: {}", told);
+    if (!lost) {
+      problems.warn("the election fails and is retried: " + Failures.reason(failure));
     }
   }
 

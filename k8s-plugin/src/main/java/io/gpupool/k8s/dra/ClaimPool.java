@@ -18,14 +18,13 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.k8s.api.PodEventSink;
 import io.gpupool.k8s.request.RequestIds;
+import io.gpupool.runtime.EventLoop;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -43,7 +42,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
   private final PodEventSink events;
   private final RequestIds ids;
   private final DraOptions options;
-  private final ScheduledExecutorService thread;
+  private final EventLoop thread;
   private final LeaseConnections leases;
   private final ManagedChannel channel;
   private List<PoolDevice> devices = List.of();
@@ -55,7 +54,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
       Supplier<ManagedChannel> connect,
       byte[] leaseKey,
       DraOptions options,
-      ScheduledExecutorService thread) {
+      EventLoop thread) {
     this.client = client;
     events = new PodEventSink(client);
     ids = new RequestIds(leaseKey);
@@ -171,11 +170,7 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
 
   @Override
   public void later(Duration pause, Runnable task) {
-    try {
-      thread.schedule(task, pause.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (RejectedExecutionException e) {
-      LOG.trace("the driver has ended");
-    }
+    thread.after(pause, task);
   }
 
   @Override

@@ -8,13 +8,11 @@ import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.runtime.EventLoop;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
 import java.time.Clock;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,14 +27,12 @@ public final class DraController implements AutoCloseable {
 
   private final KubernetesClient client;
   private final DraOptions options;
-  private final ScheduledExecutorService thread =
-      Executors.newSingleThreadScheduledExecutor(
-          Thread.ofPlatform().name("gpupool-claims").daemon().factory());
+  private final EventLoop thread = new EventLoop("gpupool-claims");
+  private final StateChangeLogger problems = new StateChangeLogger(LOG);
   private final ClaimPool pool;
   private final SlicePublisher publisher;
   private final ClaimLeases leases;
   private final SharedIndexInformer<ResourceClaim> claims;
-  private String problem = "";
 
   private DraController(
       KubernetesClient client,
@@ -66,8 +62,7 @@ public final class DraController implements AutoCloseable {
       DraOptions options) {
     DraController controller = new DraController(client, connect, leaseKey, options);
     controller.thread.execute(controller::publish);
-    controller.thread.schedule(
-        controller::sweep, options.sweep().toMillis(), TimeUnit.MILLISECONDS);
+    controller.thread.after(options.sweep(), controller::sweep);
     controller.claims.addEventHandler(controller.new Changes());
     controller.claims.exceptionHandler((started, failure) -> true).start();
     return controller;
@@ -82,22 +77,15 @@ public final class DraController implements AutoCloseable {
     try {
       pool.refresh();
       publisher.publish(SlicePlan.of(pool.devices()), pool.servers());
-      problem = "";
+      problems.anew();
     } catch (StatusRuntimeException e) {
-      say("the pool does not tell what it has: " + e.getMessage());
+      problems.warn("the pool does not tell what it has: " + e.getMessage());
     } catch (KubernetesClientException e) {
-      say("the API server does not take what devices there are: " + e.getMessage());
+      problems.warn("the API server does not take what devices there are: " + e.getMessage());
     } catch (RuntimeException e) {
       LOG.error("telling what devices there are goes on after a mistake", e);
     } finally {
-      schedule(this::publish, options.look().toMillis());
-    }
-  }
-
-  private void say(String text) {
-    if (!text.equals(problem)) {
-      problem = text;
-      LOG.warn(text);
+      thread.after(options.look(), this::publish);
     }
   }
 
@@ -114,7 +102,7 @@ public final class DraController implements AutoCloseable {
     } catch (RuntimeException e) {
       LOG.error("comparing leases with claims goes on after a mistake", e);
     } finally {
-      schedule(this::sweep, options.sweep().toMillis());
+      thread.after(options.sweep(), this::sweep);
     }
   }
 
@@ -132,31 +120,12 @@ public final class DraController implements AutoCloseable {
         && wanted.pod().uid().equals(lease.getPod().getUid());
   }
 
-  private void schedule(Runnable task, long millis) {
-    try {
-      thread.schedule(task, millis, TimeUnit.MILLISECONDS);
-    } catch (RejectedExecutionException e) {
-      LOG.trace("the driver has ended");
-    }
-  }
-
   /** Lets all leases go without ending them; the next controller takes them over. */
   @Override
   public void close() {
     claims.stop();
-    try {
-      thread.execute(leases::close);
-    } catch (RejectedExecutionException e) {
-      LOG.trace("closed before");
-    }
-    thread.shutdown();
-    try {
-      if (!thread.awaitTermination(5, TimeUnit.SECONDS)) {
-        thread.shutdownNow();
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.execute(leases::close);
+    thread.close();
     pool.close();
   }
 
@@ -178,7 +147,7 @@ public final class DraController implements AutoCloseable {
     }
 
     private void look(ResourceClaim claim, ClaimReading reading) {
-      schedule(() -> leases.look(claim.getMetadata().getUid(), reading), 0);
+      thread.execute(() -> leases.look(claim.getMetadata().getUid(), reading));
     }
   }
 }
