@@ -89,16 +89,14 @@ class ArchitectureTest {
     slices().matching("io.gpupool.(**)").should().beFreeOfCycles().check(classes);
   }
 
-  /** The agent runs in the process of a node; nothing else of Kubernetes needs it. */
+  /** A node's process embeds the agent; nothing else of Kubernetes knows it. */
   @Test
-  void kubernetes_leasesAndRequests_doNotKnowTheAgent() {
+  void kubernetes_allButTheNodesAgent_doNotKnowTheAgent() {
     noClasses()
         .that()
-        .resideInAnyPackage(
-            "io.gpupool.k8s.admission..",
-            "io.gpupool.k8s.controller..",
-            "io.gpupool.k8s.drain..",
-            "io.gpupool.k8s.request..")
+        .resideInAPackage("io.gpupool.k8s..")
+        .and()
+        .haveNameNotMatching("io\\.gpupool\\.k8s\\.command\\.NodeAgent(\\$.*)?")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.gpupool.agent..")

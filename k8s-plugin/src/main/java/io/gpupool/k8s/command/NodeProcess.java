@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.command;
 
-import io.gpupool.agent.Agent;
 import io.gpupool.container.CdiSpec;
-import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.LeaseOptions;
 import io.gpupool.k8s.deviceplugin.ContainerAllocation;
 import io.gpupool.k8s.deviceplugin.DevicePlugin;
 import io.gpupool.k8s.deviceplugin.PluginOptions;
@@ -12,8 +9,6 @@ import io.gpupool.k8s.deviceplugin.PoolGpus;
 import io.gpupool.k8s.dra.DraPlugin;
 import io.gpupool.k8s.identity.PodProcesses;
 import io.gpupool.k8s.identity.PodTokens;
-import io.gpupool.transport.EventLoops;
-import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
@@ -36,7 +31,7 @@ final class NodeProcess implements AutoCloseable {
   private static final Duration POOL_EVERY = Duration.ofSeconds(5);
 
   private final Setup setup;
-  private final Agent agent;
+  private final NodeAgent agent;
   private final ManagedChannel channel;
   private final PoolGpus gpus;
   private final DevicePlugin plugin;
@@ -62,7 +57,7 @@ final class NodeProcess implements AutoCloseable {
       for (Path folder : List.of(shimFolder, agentFolder, kubeletFolder)) {
         if (!folder.isAbsolute()) {
           throw new IllegalArgumentException(
-              "'" + folder + "' is to be a folder of the node: give its path from the root");
+              "'" + folder + "' must be a folder of the node: give its absolute path");
         }
       }
     }
@@ -101,17 +96,10 @@ final class NodeProcess implements AutoCloseable {
     new ShimFolder(setup.shimFolder()).fillFrom(setup.shimSource());
     Obstacle.removeFrom(setup.socket());
     agent =
-        Agent.start(
-            new AgentOptions(
-                new UnixAddress(setup.socket().toString()),
-                Optional.of(pool.address()),
-                Optional.empty(),
-                pool.security(),
-                LeaseOptions.from(name -> Optional.empty()),
-                false,
-                Optional.of(new PodTokens(new PodProcesses(setup.proc()), setup.kubeletFolder())),
-                true),
-            EventLoops.create("gpupool-agent", 1));
+        NodeAgent.start(
+            setup.socket(),
+            pool,
+            new PodTokens(new PodProcesses(setup.proc()), setup.kubeletFolder()));
     if (setup.cdiFile().isPresent()) {
       Obstacle.removeFrom(setup.cdiFile().get());
       CdiSpec.shared(options.wiring().container()).write(setup.cdiFile().get());

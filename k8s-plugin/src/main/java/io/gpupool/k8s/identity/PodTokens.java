@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.identity;
 
-import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.PoolRequestException;
 import io.gpupool.client.PoolRequestException.Cause;
 import io.gpupool.client.TokenFile;
@@ -14,7 +13,7 @@ import java.nio.file.Path;
  * A finder of programs' pods, and of the pods' tokens in the kubelet's folder, so that a program
  * need do nothing to prove what it is. For any thread.
  */
-public final class PodTokens implements PodPrograms {
+public final class PodTokens {
   private static final String TOKEN = "volumes/kubernetes.io~projected/gpupool-token/token";
   private static final int MAX_TOKEN_BYTES = 64 << 10;
 
@@ -31,17 +30,35 @@ public final class PodTokens implements PodPrograms {
     pods = kubelet.resolve("pods");
   }
 
-  @Override
+  /**
+   * A pod with its token.
+   *
+   * @param uid the pod's UID, as Kubernetes writes it
+   * @param token the file of the token, which the kubelet renews
+   */
+  public record PodToken(String uid, TokenFile token) {}
+
+  /**
+   * Returns the time at which a program is seen, for {@link #podOf}.
+   *
+   * @throws IOException if the proc file system does not have it
+   */
   public long nowTicks() throws IOException {
     return processes.nowTicks();
   }
 
-  @Override
-  public Pod podOf(int pid, long thereTicks) {
+  /**
+   * Returns the pod in which a process runs.
+   *
+   * @param pid as the kernel gives it for a socket's other end
+   * @param thereTicks a time at which the process was there, from {@link #nowTicks}
+   * @throws PoolRequestException if the process is in no pod, or in one that has no token
+   */
+  public PodToken podOf(int pid, long thereTicks) {
     return switch (processes.ownerOf(pid, thereTicks)) {
       case Owner.Unknown(String reason) ->
           throw new PoolRequestException(Cause.DENIED, "GPUs here are for pods alone: " + reason);
-      case Owner.InPod(PodUid pod, ContainerId _) -> new Pod(pod.text(), token(pod));
+      case Owner.InPod(PodUid pod, ContainerId _) -> new PodToken(pod.text(), token(pod));
     };
   }
 

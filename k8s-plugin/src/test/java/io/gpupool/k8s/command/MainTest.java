@@ -46,7 +46,7 @@ class MainTest {
         "node --pool a|NODE_NAME",
         "node --pool a --node n --max-devices 5|at most 5 devices",
         "node --pool a --node n --dra|--cdi-folder",
-        "node --pool a --node n --agent-folder run|is to be a folder of the node",
+        "node --pool a --node n --agent-folder run|must be a folder of the node",
         "node --pool a --node n --health-port 65536|--health-port 65536",
       })
   void options_wrong_areRefusedWithTheReason(String line, String reason) {

@@ -4,8 +4,8 @@ package io.gpupool.k8s.identity;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.agent.options.PodPrograms.Pod;
 import io.gpupool.client.PoolRequestException;
+import io.gpupool.k8s.identity.PodTokens.PodToken;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,7 +38,7 @@ class PodTokensTest {
       Files.writeString(data.resolve("token"), token);
       Files.deleteIfExists(folder().resolve("token"));
       Files.createSymbolicLink(folder().resolve("token"), Path.of(".." + token, "token"));
-      Pod pod = tokens.podOf(42, 1000);
+      PodToken pod = tokens.podOf(42, 1000);
       assertThat(pod.uid()).isEqualTo(UID);
       assertThat(pod.token().get()).isEqualTo(token);
       assertThat(tokens.podOf(42, 1000)).isEqualTo(pod);
