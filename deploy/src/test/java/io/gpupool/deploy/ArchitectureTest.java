@@ -96,7 +96,7 @@ class ArchitectureTest {
         .that()
         .resideInAPackage("io.gpupool.k8s..")
         .and()
-        .haveNameNotMatching("io\\.gpupool\\.k8s\\.command\\.NodeAgent(\\$.*)?")
+        .haveNameNotMatching("io\\.gpupool\\.k8s\\.command\\.node\\.NodeAgent(\\$.*)?")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.gpupool.agent..")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.HeldLease;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.HeldLease;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.netty.channel.EventLoopGroup;

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.HeldLease;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.HeldLease;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;

@@ -4,11 +4,11 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.HeldLease;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.HeldLease;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.Pool;

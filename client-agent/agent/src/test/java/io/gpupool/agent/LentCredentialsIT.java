@@ -4,10 +4,10 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.RecordingPool;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TestAuthority;

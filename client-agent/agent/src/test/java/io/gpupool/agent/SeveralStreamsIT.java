@@ -4,9 +4,9 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.server.Pool;
 import io.gpupool.server.state.etcd.Etcd;
 import io.gpupool.server.state.etcd.EtcdOptions;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.client.HeldLease;
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.lease.HeldLease;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 
 /** The command's advice for a lease that is refused: the pool's reasons name no options. */
 public final class LeaseAdvice {

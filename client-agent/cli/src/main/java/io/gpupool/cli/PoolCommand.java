@@ -3,8 +3,8 @@ package io.gpupool.cli;
 
 import com.google.gson.JsonElement;
 import com.google.protobuf.Message;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.json.JsonForm;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
-import io.gpupool.client.ClientSecurity;
+import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
 import java.util.Optional;

@@ -3,7 +3,7 @@ package io.gpupool.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.Refused;
 import org.junit.jupiter.api.Test;

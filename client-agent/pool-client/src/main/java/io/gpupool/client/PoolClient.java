@@ -2,6 +2,15 @@
 package io.gpupool.client;
 
 import com.google.protobuf.ByteString;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolChannels;
+import io.gpupool.client.connection.PoolConnection;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.connection.TokenCredentials;
+import io.gpupool.client.connection.TokenText;
+import io.gpupool.client.lease.HeldLease;
+import io.gpupool.client.lease.LeaseCall;
 import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
 import io.gpupool.control.v1.DescribeLeaseReply;

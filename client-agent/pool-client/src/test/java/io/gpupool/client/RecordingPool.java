@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client;
 
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFiles;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.command;
 
+import io.gpupool.k8s.command.controller.ControllerCommand;
+import io.gpupool.k8s.command.node.NodeCommand;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import picocli.CommandLine;

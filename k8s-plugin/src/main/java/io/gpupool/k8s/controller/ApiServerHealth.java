@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
+import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.controller.pod.Api;
+import io.gpupool.k8s.controller.pod.ApiCalls;
 import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import org.slf4j.Logger;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.gpupool.client.StatusText;
+import io.gpupool.client.connection.StatusText;
 import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.ListTenantsRequest;
 import io.gpupool.control.v1.Quota;
 import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.TenantInfo;
-import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.controller.pod.PodState;
+import io.gpupool.k8s.controller.pod.PodState.Reason;
 import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import io.grpc.Status;

@@ -4,7 +4,15 @@ package io.gpupool.k8s.controller;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.k8s.api.Failures;
-import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.k8s.controller.lease.PodLeases;
+import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.controller.pod.Api;
+import io.gpupool.k8s.controller.pod.ApiCalls;
+import io.gpupool.k8s.controller.pod.PodFacts;
+import io.gpupool.k8s.controller.pod.PodKey;
+import io.gpupool.k8s.controller.pod.PodPatches;
+import io.gpupool.k8s.controller.pod.PodState;
+import io.gpupool.k8s.controller.pod.PodState.Reason;
 import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import java.time.Duration;
@@ -90,7 +98,7 @@ final class PodWriter implements PodLeases.Teller {
       return PodPatches.ofPod(pod, state).isPresent()
           || pod.told().isEmpty()
           || URGENT.contains(state.reason())
-              && !pod.told().get().reason().equals(state.reason().text);
+              && !pod.told().get().reason().equals(state.reason().text());
     }
   }
 

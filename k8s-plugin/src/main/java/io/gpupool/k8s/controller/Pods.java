@@ -2,7 +2,15 @@
 package io.gpupool.k8s.controller;
 
 import io.gpupool.control.v1.LeaseRequest;
-import io.gpupool.k8s.controller.PodState.Reason;
+import io.gpupool.k8s.controller.lease.LeaseRequests;
+import io.gpupool.k8s.controller.lease.PodLease;
+import io.gpupool.k8s.controller.lease.PodLeases;
+import io.gpupool.k8s.controller.lease.RequiredLease;
+import io.gpupool.k8s.controller.pod.Nodes;
+import io.gpupool.k8s.controller.pod.PodFacts;
+import io.gpupool.k8s.controller.pod.PodKey;
+import io.gpupool.k8s.controller.pod.PodState;
+import io.gpupool.k8s.controller.pod.PodState.Reason;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
 import java.time.Duration;

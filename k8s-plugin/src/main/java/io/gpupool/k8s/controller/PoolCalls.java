@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.gpupool.client.LeaseConnections;
-import io.gpupool.client.LeaseEventCall;
-import io.gpupool.client.LeaseEventStream;
-import io.gpupool.client.PoolConnection;
+import io.gpupool.client.connection.PoolConnection;
+import io.gpupool.client.lease.LeaseConnections;
+import io.gpupool.client.lease.LeaseEventCall;
+import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.k8s.controller.lease.LeasePool;
 import io.gpupool.runtime.Timers;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;

@@ -2,6 +2,7 @@
 package io.gpupool.k8s.controller;
 
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.k8s.controller.options.ControllerOptions;
 import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import io.grpc.Status;

@@ -5,6 +5,13 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PodRef;
+import io.gpupool.k8s.controller.lease.PodLease;
+import io.gpupool.k8s.controller.lease.PodLeases;
+import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.controller.pod.Api;
+import io.gpupool.k8s.controller.pod.ApiCalls;
+import io.gpupool.k8s.controller.pod.PodFacts;
+import io.gpupool.k8s.controller.pod.PodKey;
 import io.gpupool.runtime.Timers;
 import java.time.Duration;
 import java.util.HashSet;
@@ -104,7 +111,7 @@ final class Sweep {
     }
     Optional<PodLease> claim =
         pod.get().claims().stream()
-            .filter(c -> c.wanted.container().equals(lease.getHolder().getProgram()))
+            .filter(c -> c.wanted().container().equals(lease.getHolder().getProgram()))
             .findFirst();
     boolean own =
         claim

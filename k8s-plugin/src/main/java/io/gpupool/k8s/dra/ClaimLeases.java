@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.dra;
 
-import io.gpupool.client.LeaseEventStream;
-import io.gpupool.client.StatusText;
+import io.gpupool.client.connection.StatusText;
+import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListLeasesReply;

@@ -3,9 +3,9 @@ package io.gpupool.k8s.dra;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.gpupool.client.LeaseConnections;
-import io.gpupool.client.LeaseEventCall;
-import io.gpupool.client.LeaseEventStream;
+import io.gpupool.client.lease.LeaseConnections;
+import io.gpupool.client.lease.LeaseEventCall;
+import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListGpusReply;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.identity;
 
-import io.gpupool.client.PoolRequestException;
-import io.gpupool.client.PoolRequestException.Cause;
-import io.gpupool.client.TokenFile;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException.Cause;
+import io.gpupool.client.connection.TokenFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;

@@ -20,14 +20,15 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** The program in a process of its own, which {@link #close} kills. */
-final class Child implements AutoCloseable {
+public final class Child implements AutoCloseable {
   private static final Pattern HEALTH = Pattern.compile("health port (\\d+)");
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final Process process;
   private final Path log;
 
-  Child(Path folder, Map<String, String> environment, String... arguments) throws IOException {
+  public Child(Path folder, Map<String, String> environment, String... arguments)
+      throws IOException {
     List<String> line =
         new ArrayList<>(
             List.of(
@@ -47,7 +48,7 @@ final class Child implements AutoCloseable {
     process = builder.start();
   }
 
-  String log() throws IOException {
+  public String log() throws IOException {
     return Files.readString(log);
   }
 
@@ -64,7 +65,7 @@ final class Child implements AutoCloseable {
     }
   }
 
-  HttpResponse<String> get(String path) throws IOException, InterruptedException {
+  public HttpResponse<String> get(String path) throws IOException, InterruptedException {
     try (HttpClient client = HttpClient.newHttpClient()) {
       return client.send(
           HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + healthPort() + path)).build(),
@@ -72,7 +73,7 @@ final class Child implements AutoCloseable {
     }
   }
 
-  void awaitReady() throws IOException {
+  public void awaitReady() throws IOException {
     healthPort();
     await("readiness")
         .atMost(PATIENCE)
@@ -82,13 +83,13 @@ final class Child implements AutoCloseable {
   }
 
   /** As the kubelet ends it; returns the exit status. */
-  int terminate() throws InterruptedException {
+  public int terminate() throws InterruptedException {
     process.destroy();
     assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("it ends").isTrue();
     return process.exitValue();
   }
 
-  void kill() throws InterruptedException {
+  public void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
   }
 

@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** A comparison of docs/reference/metrics.md with the metrics that a process shows. */
-final class DocumentedMetrics {
+public final class DocumentedMetrics {
   private static final Path DOCUMENT =
       Path.of(System.getProperty("gpupool.root")).resolve("docs/reference/metrics.md");
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\w+) (\\w+)");
@@ -19,7 +19,7 @@ final class DocumentedMetrics {
 
   private DocumentedMetrics() {}
 
-  static void require(String page) throws IOException {
+  public static void require(String page) throws IOException {
     List<String> rows = Files.readAllLines(DOCUMENT);
     String row = "";
     int metrics = 0;

@@ -6,10 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** A file that names an API server for tests. */
-final class Kubeconfig {
+public final class Kubeconfig {
   private Kubeconfig() {}
 
-  static Path write(Path folder, int port) throws IOException {
+  public static Path write(Path folder, int port) throws IOException {
     return Files.writeString(
         folder.resolve("kubeconfig"),
         """

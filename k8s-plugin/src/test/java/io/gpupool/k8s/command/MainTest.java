@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -53,15 +52,5 @@ class MainTest {
     Ended ended = run(line);
     assertThat(ended.status()).as(ended.errors()).isEqualTo(2);
     assertThat(ended.errors()).contains(reason);
-  }
-
-  @Test
-  void versions_areToldApart() {
-    assertThat(Webhook.hasGates("1", "26")).isFalse();
-    assertThat(Webhook.hasGates("1", "27+")).isTrue();
-    assertThat(Webhook.hasGates("1", "34")).isTrue();
-    assertThat(Webhook.hasGates("1", "9-gke")).isFalse();
-    assertThat(Webhook.hasGates("2", "0")).isTrue();
-    assertThat(Webhook.hasGates("", "")).isFalse();
   }
 }

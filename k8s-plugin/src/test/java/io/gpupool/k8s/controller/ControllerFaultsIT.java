@@ -9,6 +9,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.k8s.controller.TestPool.Lines;
+import io.gpupool.k8s.controller.options.ControllerOptions;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** Time that passes when a test says so. */
-final class ManualTimers implements Timers {
+public final class ManualTimers implements Timers {
   private final List<Planned> planned = new ArrayList<>();
   private long nowNanos = 1;
 
@@ -43,7 +43,7 @@ final class ManualTimers implements Timers {
     return () -> planned.remove(timer);
   }
 
-  void pass(Duration time) {
+  public void pass(Duration time) {
     long untilNanos = nowNanos + time.toNanos();
     for (Optional<Planned> next = due(untilNanos); next.isPresent(); next = due(untilNanos)) {
       planned.remove(next.get());

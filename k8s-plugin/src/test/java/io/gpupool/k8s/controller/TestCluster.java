@@ -31,7 +31,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 
 /** An API server that keeps what it is given, and pods in it as the webhook leaves them. */
-final class TestCluster implements AutoCloseable {
+public final class TestCluster implements AutoCloseable {
   static final String NODE = "node-1";
 
   private static final URI NOWHERE = URI.create("http://127.0.0.1:1/");
@@ -112,7 +112,7 @@ final class TestCluster implements AutoCloseable {
                 .build());
   }
 
-  static GpuRequest part(String fraction) {
+  public static GpuRequest part(String fraction) {
     return new GpuRequest(
         1, new GpuRequest.Size.Fraction(new BigDecimal(fraction)), OptionalInt.empty());
   }

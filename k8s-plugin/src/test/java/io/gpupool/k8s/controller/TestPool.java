@@ -7,6 +7,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.k8s.controller.options.ControllerOptions;
 import io.gpupool.server.FreePort;
 import io.gpupool.server.Pool;
 import io.grpc.CallOptions;

@@ -4,7 +4,7 @@ package io.gpupool.k8s.identity;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.k8s.identity.PodTokens.PodToken;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,7 +3,7 @@ package io.gpupool.bench;
 
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.Installation;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.PoolAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
-import io.gpupool.client.LeaseEventStream;
+import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.Queued;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.attach;
 
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import java.util.HashMap;
 import java.util.Map;
 

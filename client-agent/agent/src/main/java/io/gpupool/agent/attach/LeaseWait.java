@@ -2,8 +2,8 @@
 package io.gpupool.agent.attach;
 
 import io.gpupool.agent.lease.AttachRequest;
-import io.gpupool.client.PoolAddress;
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;

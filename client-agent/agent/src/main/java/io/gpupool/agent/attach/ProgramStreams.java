@@ -3,7 +3,7 @@ package io.gpupool.agent.attach;
 
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.client.OpenedSession;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.StreamKeepAlive;

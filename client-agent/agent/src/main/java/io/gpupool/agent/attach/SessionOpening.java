@@ -7,7 +7,7 @@ import io.gpupool.agent.lease.PoolCredentials;
 import io.gpupool.agent.lease.PoolIdentity;
 import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.OpenedSession;
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;

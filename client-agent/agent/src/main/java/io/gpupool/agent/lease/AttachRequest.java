@@ -2,10 +2,10 @@
 package io.gpupool.agent.lease;
 
 import io.gpupool.agent.options.AgentOptions;
-import io.gpupool.client.HeldLease;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.lease.HeldLease;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.wire.DriverEnvironment;

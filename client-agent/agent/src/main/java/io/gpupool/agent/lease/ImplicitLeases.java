@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
-import io.gpupool.client.HeldLease;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.lease.HeldLease;
 import io.gpupool.control.v1.LeaseRequest;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
-import io.gpupool.client.TokenText;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.TokenText;
 import io.netty.channel.EventLoopGroup;
 import java.util.HashMap;
 import java.util.Map;

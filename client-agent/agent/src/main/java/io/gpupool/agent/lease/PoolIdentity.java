@@ -3,9 +3,9 @@ package io.gpupool.agent.lease;
 
 import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.agent.options.PodPrograms;
-import io.gpupool.client.PoolAddress;
-import io.gpupool.client.PoolRequestException;
-import io.gpupool.client.TokenText;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.connection.TokenText;
 import java.util.Optional;
 
 /**

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.Holder;
 import io.netty.channel.unix.PeerCredentials;
 import java.util.Optional;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.Channel;

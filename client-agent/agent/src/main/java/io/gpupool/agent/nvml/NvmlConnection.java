@@ -4,7 +4,7 @@ package io.gpupool.agent.nvml;
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.agent.lease.ProgramRefusal;
-import io.gpupool.client.PoolRequestException;
+import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.transport.TextMessageDecoder;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.options;
 
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.LeaseOptions;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
 

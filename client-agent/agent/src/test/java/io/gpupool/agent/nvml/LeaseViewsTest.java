@@ -4,9 +4,9 @@ package io.gpupool.agent.nvml;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.lease.AttachRequest;
-import io.gpupool.client.ClientSecurity;
-import io.gpupool.client.PoolAddress;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;

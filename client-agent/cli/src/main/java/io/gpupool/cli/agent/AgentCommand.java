@@ -6,7 +6,7 @@ import io.gpupool.agent.options.AgentOptions;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.SecurityOptions;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.runtime.LogConfiguration;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.Signals;

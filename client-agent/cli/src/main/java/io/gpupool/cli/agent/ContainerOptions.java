@@ -4,7 +4,7 @@ package io.gpupool.cli.agent;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.LeasePartOptions;
-import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.container.ContainerWiring;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.UnixAddress;

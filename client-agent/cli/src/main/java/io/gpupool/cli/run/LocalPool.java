@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.run;
 
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.PoolAddress;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;

@@ -3,8 +3,8 @@ package io.gpupool.cli.tenant;
 
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
-import io.gpupool.client.LeaseOptions;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.ListTokensRequest;

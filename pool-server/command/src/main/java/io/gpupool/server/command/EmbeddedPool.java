@@ -3,7 +3,7 @@ package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.run.LocalPool;
-import io.gpupool.client.PoolAddress;
+import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.server.PoolServer;
 import io.gpupool.server.ServerOptions;
 import io.gpupool.server.driver.DriverOptions;

@@ -3,7 +3,7 @@ package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.server.ServerDrain;
-import io.gpupool.client.LeaseOptions;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.rest.HealthServer;
 import io.gpupool.rest.PoolReporter;
 import io.gpupool.rest.RestServer;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.client.connection;
+
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
+import io.grpc.CallCredentials;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ManagedChannel;
+import io.grpc.MethodDescriptor;
+import io.grpc.netty.NettyChannelBuilder;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
+import java.security.Security;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/** A factory of connections to pools' control planes. For any thread. */
+public final class PoolChannels {
+  private static final int CONNECT_MILLIS = 5000;
+  private static final long KEEP_ALIVE_SECONDS = 5;
+
+  /** Leases, servers and GPUs are told of in one answer each, however many a pool has. */
+  private static final int MAX_MESSAGE_BYTES = 64 << 20;
+
+  /** Held, since what nobody holds forgets its level. */
+  private static final Logger GRPC = Logger.getLogger("io.grpc");
+
+  static {
+    // Calls that fail say why; gRPC would tell of it besides, with where in its code it was.
+    GRPC.setLevel(Level.SEVERE);
+    // A server that starts again, such as a pod, may have another address under the same name.
+    System.setProperty("networkaddress.cache.ttl", "1");
+    Security.setProperty("networkaddress.cache.ttl", "1");
+    Security.setProperty("networkaddress.cache.negative.ttl", "1");
+  }
+
+  private PoolChannels() {}
+
+  /**
+   * Connects nothing yet.
+   *
+   * @param token asked for with each call, since it may be renewed meanwhile; it may throw {@link
+   *     IllegalArgumentException} or {@link java.io.UncheckedIOException}, which fails the call
+   * @throws IllegalArgumentException if a file for TLS cannot be used
+   */
+  public static ManagedChannel open(
+      PoolAddress address,
+      Optional<Supplier<String>> token,
+      ClientSecurity security,
+      EventLoopGroup loops) {
+    return open(
+        security.secured(address),
+        security.tlsFor(address),
+        token.map(text -> new TokenCredentials(text, security.clearTokens())),
+        loops);
+  }
+
+  public static ManagedChannel open(
+      PoolAddress address,
+      Optional<TlsContext> tls,
+      Optional<TokenCredentials> token,
+      EventLoopGroup loops) {
+    NettyChannelBuilder builder =
+        address.others().isEmpty()
+            ? NettyChannelBuilder.forAddress(address.host(), address.port())
+            : PoolServers.channelTo(address);
+    tls.ifPresentOrElse(
+        context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
+    token.ifPresent(credentials -> builder.intercept(showing(credentials)));
+    return builder
+        .intercept(new LostConnections())
+        .channelType(EpollSocketChannel.class)
+        .eventLoopGroup(loops)
+        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+        .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
+        .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+        .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+        .directExecutor()
+        .build();
+  }
+
+  private static ClientInterceptor showing(CallCredentials credentials) {
+    return new ClientInterceptor() {
+      @Override
+      public <Q, A> ClientCall<Q, A> interceptCall(
+          MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+        return next.newCall(method, options.withCallCredentials(credentials));
+      }
+    };
+  }
+}

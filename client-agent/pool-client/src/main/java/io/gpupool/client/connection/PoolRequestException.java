@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.client.connection;
+
+import io.gpupool.control.v1.Refused;
+import io.gpupool.transport.dial.DialException;
+import io.gpupool.transport.tls.TlsFailure;
+import io.grpc.Status;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.CompletionException;
+
+/**
+ * Reason why a program gets no GPU, in words for the person who started it.
+ *
+ * <p>The message is one line: what was wrong and what to do.
+ */
+public final class PoolRequestException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  /** The causes of the shim's protocol. */
+  public enum Cause {
+    UNREACHABLE,
+    REFUSED,
+    PROTOCOL,
+    DENIED,
+    INTERNAL;
+
+    /** The cause's name in messages to the shim. */
+    public String wireName() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  private final Cause cause;
+  private final io.gpupool.control.v1.Cause leaseCause;
+
+  public PoolRequestException(Cause cause, String message) {
+    this(cause, message, io.gpupool.control.v1.Cause.CAUSE_UNSPECIFIED);
+  }
+
+  private PoolRequestException(
+      Cause cause, String message, io.gpupool.control.v1.Cause leaseCause) {
+    super(message.replace('\n', ' '), null, false, false);
+    this.cause = cause;
+    this.leaseCause = leaseCause;
+  }
+
+  /** The refusal of a lease. */
+  public static PoolRequestException of(Refused refusal) {
+    return new PoolRequestException(Cause.REFUSED, refusal.getReason(), refusal.getCause());
+  }
+
+  public Cause why() {
+    return cause;
+  }
+
+  /** The reason why a lease is refused, by which an interface chooses its advice. */
+  public io.gpupool.control.v1.Cause leaseCause() {
+    return leaseCause;
+  }
+
+  /** The same, where it is of one server of several. */
+  public PoolRequestException at(String server) {
+    return new PoolRequestException(cause, "server " + server + " of the lease: " + getMessage());
+  }
+
+  /** Turns whatever an asynchronous step failed with into a refusal. */
+  public static PoolRequestException of(Throwable failure, PoolAddress pool) {
+    Throwable inner = failure;
+    while (inner instanceof CompletionException && inner.getCause() != null) {
+      inner = inner.getCause();
+    }
+    if (inner instanceof PoolRequestException refusal) {
+      return refusal;
+    }
+    if (inner instanceof DialException dialing) {
+      return new PoolRequestException(
+          switch (dialing.why()) {
+            case UNREACHABLE -> Cause.UNREACHABLE;
+            case PROTOCOL -> Cause.PROTOCOL;
+            case DENIED -> Cause.DENIED;
+            case REFUSED -> Cause.REFUSED;
+          },
+          dialing.getMessage());
+    }
+    Status status = Status.fromThrowable(inner);
+    return switch (status.getCode()) {
+      case UNAVAILABLE ->
+          new PoolRequestException(
+              Cause.UNREACHABLE,
+              "pool "
+                  + pool
+                  + " cannot be reached ("
+                  + reason(status)
+                  + "); is 'gpupool server' running there and its port open?"
+                  + (!pool.tls() && TlsFailure.isHangUp(reason(status))
+                      ? " If it speaks TLS, name it as tls://" + pool
+                      : ""));
+      case DEADLINE_EXCEEDED ->
+          new PoolRequestException(
+              Cause.UNREACHABLE, "pool " + pool + " does not answer; is the network as it should?");
+      case PERMISSION_DENIED, UNAUTHENTICATED ->
+          new PoolRequestException(Cause.DENIED, "pool " + pool + ": " + reason(status));
+      case INVALID_ARGUMENT,
+          RESOURCE_EXHAUSTED,
+          NOT_FOUND,
+          ALREADY_EXISTS,
+          FAILED_PRECONDITION,
+          ABORTED ->
+          new PoolRequestException(Cause.REFUSED, "pool " + pool + ": " + reason(status));
+      case UNIMPLEMENTED ->
+          new PoolRequestException(
+              Cause.PROTOCOL,
+              "what listens at " + pool + " is no gpupool server, or one of another version");
+      default ->
+          new PoolRequestException(
+              Cause.INTERNAL,
+              "pool "
+                  + pool
+                  + ": "
+                  + (status.getCode() == Status.Code.UNKNOWN ? inner : reason(status)));
+    };
+  }
+
+  private static String reason(Status status) {
+    Throwable cause = status.getCause();
+    Optional<String> tls = TlsFailure.of(cause);
+    if (tls.isPresent()) {
+      return tls.get();
+    }
+    while (cause != null && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    if (cause != null && cause.getMessage() != null) {
+      return cause.getMessage();
+    }
+    return status.getDescription() == null ? status.getCode().name() : status.getDescription();
+  }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.client.lease;
+
+import io.gpupool.client.connection.PoolConnection;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.client.connection.StatusText;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.Lease;
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.Queued;
+import io.gpupool.control.v1.Refused;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.runtime.BackOff;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A lease from its request to its end. It is held by the call on which it was granted, and when
+ * that breaks, by new ones for as long as the pool waits for its holder. Runs on the client's event
+ * loop.
+ */
+public final class LeaseCall implements HeldLease {
+  private static final Duration RETRY = Duration.ofMillis(100);
+  private static final Duration LONGEST_PAUSE = Duration.ofMillis(3200);
+  private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
+  private static final long RESUME_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  /** The same for a request that does not wait: time for another server to answer instead. */
+  private static final long RESUME_AT_ONCE_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  /** A stream that was open for so long was at a server, even if that said nothing yet. */
+  private static final long SERVED_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private static final int ID_BYTES = 16;
+  private static final SecureRandom RANDOM = new SecureRandom();
+  private static final Logger LOG = LoggerFactory.getLogger(LeaseCall.class);
+
+  private final PoolConnection connection;
+  private final PoolGrpc.PoolStub stub;
+  private final ScheduledExecutorService loop;
+  private final Consumer<Queued> onQueued;
+  private final boolean severalServers;
+  private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
+  private final CompletableFuture<String> ended = new CompletableFuture<>();
+  private volatile Lease lease;
+  private volatile boolean released;
+  private volatile LeaseEventCall<?> call;
+  private LeaseRequest request;
+  private long askedAtNanos;
+  private boolean heard;
+  private long brokenAtNanos;
+  private long servedFrom;
+  private boolean broken;
+  private boolean sentAway;
+
+  // All who were sent away together are not to come back together, nor at once.
+  private final BackOff pauses =
+      BackOff.jittered(RETRY, LONGEST_PAUSE, RandomGenerator.getDefault());
+
+  /**
+   * Asks for nothing yet.
+   *
+   * @param loop the event loop of the connection
+   * @param severalServers whether another server may answer where one does not
+   */
+  public LeaseCall(
+      PoolConnection connection,
+      ScheduledExecutorService loop,
+      Consumer<Queued> onQueued,
+      boolean severalServers) {
+    this.connection = connection;
+    this.loop = loop;
+    this.onQueued = onQueued;
+    this.severalServers = severalServers;
+    stub = PoolGrpc.newStub(connection.channel());
+  }
+
+  /** Sends the request; cancelling the future withdraws it. */
+  public CompletableFuture<HeldLease> request(LeaseRequest asked) {
+    request = asked.toBuilder().setRequestId(randomId()).build();
+    askedAtNanos = System.nanoTime();
+    stub.requestLease(request, newCall());
+    granted.whenComplete((result, failure) -> {
+      if (granted.isCancelled()) {
+        cancel("withdrawn");
+      }
+    });
+    return granted;
+  }
+
+  private static String randomId() {
+    byte[] bits = new byte[ID_BYTES];
+    RANDOM.nextBytes(bits);
+    return HexFormat.of().formatHex(bits);
+  }
+
+  @Override
+  public Lease lease() {
+    return lease;
+  }
+
+  @Override
+  public CompletableFuture<String> ended() {
+    return ended;
+  }
+
+  @Override
+  public CompletableFuture<Void> release() {
+    released = true;
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    stub.withDeadlineAfter(5, TimeUnit.SECONDS)
+        .releaseLease(
+            ReleaseLeaseRequest.newBuilder()
+                .setLeaseId(lease.getId())
+                .setSecret(lease.getSecret())
+                .build(),
+            new StreamObserver<>() {
+              @Override
+              public void onNext(ReleaseLeaseReply reply) {}
+
+              @Override
+              public void onError(Throwable failure) {
+                LOG.debug("lease {}: release failed: {}", lease.getId(), failure.getMessage());
+                finish();
+              }
+
+              @Override
+              public void onCompleted() {
+                finish();
+              }
+
+              private void finish() {
+                cancel("released");
+                done.complete(null);
+              }
+            });
+    return done;
+  }
+
+  private void cancel(String why) {
+    LeaseEventCall<?> open = call;
+    if (open != null) {
+      open.cancel(why);
+    }
+  }
+
+  private <R> LeaseEventCall<R> newCall() {
+    LeaseEventCall<R> started =
+        new LeaseEventCall<>(new Answers(), () -> servedFrom = System.nanoTime(), status -> {});
+    call = started;
+    return started;
+  }
+
+  private void holdSoon(Status status) {
+    Status.Code code = status.getCode();
+    if (code == Status.Code.PERMISSION_DENIED || code == Status.Code.UNAUTHENTICATED) {
+      // The pool is there, and knows the lease or its holder no more.
+      ended.complete("the pool does not let its holder have it any more: " + StatusText.of(status));
+      return;
+    }
+    if (!broken) {
+      broken = true;
+      brokenAtNanos = System.nanoTime();
+      LOG.warn("lease {}: connection to the pool lost: {}", lease.getId(), StatusText.of(status));
+    }
+    if (System.nanoTime() - brokenAtNanos > GIVE_UP_NANOS) {
+      ended.complete("the connection to the pool was lost");
+      return;
+    }
+    loop.schedule(this::holdAgain, RETRY.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** A request whose server is gone keeps its place: it is made again, by its id. */
+  private void askAgain(Status status) {
+    if (!broken || servedFrom != 0 && System.nanoTime() - servedFrom > SERVED_NANOS) {
+      broken = true;
+      brokenAtNanos = System.nanoTime();
+    }
+    servedFrom = 0;
+    boolean lost = status.getCode() == Status.Code.UNAVAILABLE;
+    if (granted.isDone()
+        || !lost
+        || !(heard || severalServers)
+        || isTooLateToResume(System.nanoTime())) {
+      granted.completeExceptionally(status.asRuntimeException());
+      return;
+    }
+    LOG.debug("asking again: {}", StatusText.of(status));
+    boolean leave = sentAway && severalServers;
+    sentAway = true;
+    loop.schedule(
+        () -> {
+          if (!granted.isDone()) {
+            if (leave) {
+              connection.leaveServer();
+            } else {
+              connection.retryNow();
+            }
+            stub.requestLease(request.toBuilder().setResumed(true).build(), newCall());
+          }
+        },
+        pauses.next().toMillis(),
+        TimeUnit.MILLISECONDS);
+  }
+
+  /** Each server may take seconds to say that it cannot serve, so not every one is asked. */
+  private boolean isTooLateToResume(long nowNanos) {
+    return request.getWaitMillis() == 0 && !heard
+        ? nowNanos - askedAtNanos > RESUME_AT_ONCE_NANOS
+        : nowNanos - brokenAtNanos > RESUME_NANOS;
+  }
+
+  private void holdAgain() {
+    if (released) {
+      return;
+    }
+    connection.retryNow();
+    StreamObserver<HoldRequest> requests = stub.holdLease(newCall());
+    requests.onNext(
+        HoldRequest.newBuilder().setLeaseId(lease.getId()).setSecret(lease.getSecret()).build());
+  }
+
+  /** The answers of one call. */
+  private final class Answers implements LeaseEventStream.Listener {
+    @Override
+    public void queued(Queued queued) {
+      heard = true;
+      broken = false;
+      sentAway = false;
+      pauses.reset();
+      onQueued.accept(queued);
+    }
+
+    @Override
+    public void granted(Lease given) {
+      heard = true;
+      lease = given;
+      if (!granted.complete(LeaseCall.this)) {
+        release();
+      }
+    }
+
+    @Override
+    public void held() {
+      broken = false;
+      LOG.info("lease {}: held again", lease.getId());
+    }
+
+    @Override
+    public void refused(Refused refusal) {
+      granted.completeExceptionally(PoolRequestException.of(refusal));
+    }
+
+    @Override
+    public void ended(String reason) {
+      if (!released) {
+        ended.complete(reason);
+      }
+    }
+
+    @Override
+    public void broken(Status status) {
+      if (lease == null) {
+        askAgain(status);
+      } else if (!released && !ended.isDone()) {
+        holdSoon(status);
+      }
+    }
+  }
+}

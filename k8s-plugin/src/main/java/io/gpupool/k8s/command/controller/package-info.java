@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The process of the controller: the webhook of every replica and the tasks of the leader. */
+package io.gpupool.k8s.command.controller;

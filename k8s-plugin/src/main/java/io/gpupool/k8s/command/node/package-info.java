@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The process of a node: the agent for the programs of its pods, the device plugin, the claims. */
+package io.gpupool.k8s.command.node;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller.lease;
+
+import io.gpupool.k8s.controller.pod.PodFacts;
+import io.gpupool.k8s.controller.pod.PodKey;
+import io.gpupool.k8s.controller.pod.PodState;
+import io.gpupool.k8s.controller.pod.PodState.Reason;
+import io.gpupool.runtime.Timers;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The reports of a pod's state and events: their content and their timing. Owned by the
+ * controller's thread.
+ */
+final class PodEvents {
+  private final PodLeases.Surroundings around;
+  private final Map<Reason, Long> atNanos = new EnumMap<>(Reason.class);
+  private final Map<Reason, String> texts = new EnumMap<>(Reason.class);
+  private Optional<Reason> last;
+  private Timers.Cancellable soon = Timers.Cancellable.NOTHING;
+
+  /** Does not repeat what an earlier controller has reported. */
+  PodEvents(PodFacts pod, PodLeases.Surroundings around) {
+    this.around = around;
+    last =
+        pod.told()
+            .flatMap(told -> {
+              for (Reason reason : Reason.values()) {
+                if (reason.text().equals(told.reason())) {
+                  atNanos.put(reason, around.timers().nowNanos());
+                  texts.put(reason, withoutPlace(told.message()));
+                  return Optional.of(reason);
+                }
+              }
+              return Optional.empty();
+            });
+  }
+
+  /** Cancels reports that were delayed. */
+  void none() {
+    soon.cancel();
+  }
+
+  void state(PodFacts pod, PodState state) {
+    soon.cancel();
+    if (last.isEmpty() && !state.isGranted()) {
+      // Most pods that wait do so only for a moment.
+      soon = around.timers().after(around.times().quiet(), () -> tell(pod, state));
+    } else {
+      tell(pod, state);
+    }
+  }
+
+  private void tell(PodFacts pod, PodState state) {
+    around.teller().state(pod, state);
+    event(pod.key(), state);
+    last = Optional.of(state.reason());
+  }
+
+  private void event(PodKey pod, PodState state) {
+    Reason reason = state.reason();
+    if (reason == Reason.UNREACHABLE) {
+      return;
+    }
+    String text = withoutPlace(state.message());
+    long nowNanos = around.timers().nowNanos();
+    Long before = atNanos.get(reason);
+    boolean news =
+        reason == Reason.GRANTED
+            ? !text.equals(texts.get(reason)) || last.filter(reason::equals).isEmpty()
+            : before == null
+                || !text.equals(texts.get(reason))
+                    && nowNanos - before >= around.times().repeated().toNanos();
+    if (news) {
+      atNanos.put(reason, nowNanos);
+      texts.put(reason, text);
+      boolean warning = reason == Reason.REFUSED || reason == Reason.GIVEN_BACK;
+      around.teller().event(pod, warning, "Lease" + reason.text(), state.message());
+    }
+  }
+
+  private static String withoutPlace(String message) {
+    return message.replaceAll("place \\d+ in the queue: ", "");
+  }
+
+  void lost(PodKey pod, String container, String lease, String reason, boolean started) {
+    around
+        .teller()
+        .event(
+            pod,
+            true,
+            "LeaseLost",
+            "lease "
+                + lease
+                + " of container "
+                + container
+                + " has ended: "
+                + reason
+                + "; another one is asked for"
+                + (started ? ", and programs that used it must be started again" : ""));
+  }
+}

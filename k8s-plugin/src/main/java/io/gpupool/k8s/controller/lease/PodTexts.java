@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller.lease;
+
+import io.gpupool.k8s.controller.pod.PodState;
+import io.gpupool.k8s.controller.pod.PodState.Reason;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/** The texts that report a pod's state, made from the states of its leases. */
+final class PodTexts {
+  private PodTexts() {}
+
+  /** Returns the state; empty while nothing is known. */
+  static Optional<PodState> state(
+      List<PodLease> claims, boolean pausing, Map<String, String> leases) {
+    if (pausing) {
+      return Optional.of(
+          new PodState(
+              Reason.QUEUED,
+              "it has given back what it had, since it waited for more beside it; it asks again"
+                  + " soon",
+              leases,
+              false));
+    }
+    if (claims.isEmpty()) {
+      return Optional.of(new PodState(Reason.GRANTED, "it needs no lease any more", leases, true));
+    }
+    if (claims.stream().allMatch(claim -> claim.state() == PodLease.State.HELD)) {
+      return Optional.of(
+          new PodState(
+              Reason.GRANTED,
+              texts(
+                  claims,
+                  claims,
+                  claim -> GrantText.of(claim.lease().orElseThrow(), claim.wanted().request())),
+              leases,
+              true));
+    }
+    return state(claims, PodLease.State.REFUSED, Reason.REFUSED, PodLease::reason, leases)
+        .or(() -> state(claims, PodLease.State.AWAY, Reason.UNREACHABLE, PodLease::reason, leases))
+        .or(() ->
+            state(
+                claims,
+                PodLease.State.QUEUED,
+                Reason.QUEUED,
+                claim -> "place " + claim.place() + " in the queue: " + claim.reason(),
+                leases));
+  }
+
+  /** Returns the state of a pod that no node has taken for so long. */
+  static PodState givenBack(Duration unplaced, Map<String, String> leases) {
+    return new PodState(
+        Reason.GIVEN_BACK,
+        "no node has taken the pod for "
+            + unplaced.toSeconds()
+            + " s, so it has given back what it had; it asks again once one does",
+        leases,
+        false);
+  }
+
+  private static Optional<PodState> state(
+      List<PodLease> claims,
+      PodLease.State state,
+      Reason reason,
+      Function<PodLease, String> text,
+      Map<String, String> leases) {
+    List<PodLease> those = claims.stream().filter(claim -> claim.state() == state).toList();
+    return those.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new PodState(reason, texts(claims, those, text), leases, false));
+  }
+
+  private static String texts(
+      List<PodLease> all, List<PodLease> those, Function<PodLease, String> text) {
+    return those.stream()
+        .map(claim ->
+            all.size() == 1
+                ? text.apply(claim)
+                : "container " + claim.wanted().container() + ": " + text.apply(claim))
+        .collect(Collectors.joining("; "));
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The leases of one pod: which it needs, their life, and the texts about them. */
+package io.gpupool.k8s.controller.lease;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller.options;
+
+import java.time.Duration;
+
+/**
+ * The options of a lease controller.
+ *
+ * @param cluster distinguishes this cluster's leases from those of others that share the pool
+ * @param grace how long the pool keeps a lease that nobody holds and no program uses
+ */
+public record ControllerOptions(String cluster, Duration grace, Times times) {
+  public static final Duration GRACE = Duration.ofMinutes(10);
+
+  /**
+   * The times at which the controller acts.
+   *
+   * @param apart how long the API server may not answer until the controller lets leases go, which
+   *     then live by their programs and their grace
+   * @param contact how often the API server is asked whether it is there
+   * @param partial how long a pod that does not run yet may hold some of its leases and wait for
+   *     others: longer than the minute after which the pool keeps GPUs for a waiting request
+   * @param unplaced how long a pod may hold leases while no node takes it
+   * @param nodeGone how long a node may be missing, or a pod's end be overdue on one that does not
+   *     answer, until the pod counts as gone
+   * @param sweep how often the pool's leases are compared with the pods
+   * @param retry the first pause after a failed call to the pool or the API server
+   * @param longestRetry the longest such pause
+   * @param refused the first pause after a refused request
+   * @param longestRefused the longest such pause
+   * @param told how often a waiting pod's place is written at most
+   * @param repeated how often a pod has an event of the same kind at most
+   * @param quiet how long a request may wait before that is written at all
+   */
+  public record Times(
+      Duration apart,
+      Duration contact,
+      Duration partial,
+      Duration unplaced,
+      Duration nodeGone,
+      Duration sweep,
+      Duration retry,
+      Duration longestRetry,
+      Duration refused,
+      Duration longestRefused,
+      Duration told,
+      Duration repeated,
+      Duration quiet) {
+    public static final Times USUAL =
+        new Times(
+            Duration.ofMinutes(5),
+            Duration.ofSeconds(15),
+            Duration.ofMinutes(3),
+            Duration.ofMinutes(5),
+            Duration.ofSeconds(60),
+            Duration.ofSeconds(60),
+            Duration.ofMillis(200),
+            Duration.ofSeconds(20),
+            Duration.ofSeconds(30),
+            Duration.ofMinutes(10),
+            Duration.ofSeconds(10),
+            Duration.ofMinutes(5),
+            Duration.ofMillis(500));
+  }
+
+  public ControllerOptions {
+    if (cluster.isBlank()) {
+      throw new IllegalArgumentException("the cluster has no name");
+    }
+    if (grace.toMillis() < 1000) {
+      throw new IllegalArgumentException("a grace of " + grace + " is under a second");
+    }
+  }
+
+  /** Returns options that fit any cluster. */
+  public static ControllerOptions of(String cluster) {
+    return new ControllerOptions(cluster, GRACE, Times.USUAL);
+  }
+
+  /** Returns the user that holds this cluster's leases, as the pool shows it. */
+  public String holder() {
+    return "kubernetes/" + cluster;
+  }
+}

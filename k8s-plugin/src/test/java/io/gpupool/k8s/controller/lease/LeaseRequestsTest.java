@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.k8s.controller.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.controller.pod.PodKey;
+import io.gpupool.k8s.request.GpuRequest;
+import io.gpupool.k8s.request.LeaseClass;
+import io.gpupool.k8s.request.PodRequest;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+class LeaseRequestsTest {
+  private static final GpuRequest HALF =
+      new GpuRequest(1, new GpuRequest.Size.Fraction(new BigDecimal("0.5")), OptionalInt.of(30));
+
+  private final LeaseRequests requests =
+      new LeaseRequests(new byte[32], ControllerOptions.of("east"));
+
+  private LeaseRequest of(LeaseClass leaseClass) {
+    return requests.of(
+        new PodKey("uid-1", "team", "serve"),
+        new PodRequest(Map.of("main", HALF), Map.of("model", "*H100*"), 0, leaseClass),
+        new RequiredLease("main", HALF, List.of("main"), true, true),
+        "team",
+        5);
+  }
+
+  @Test
+  void request_isForWhatTheContainerAsksFor() {
+    LeaseRequest request = of(LeaseClass.BATCH);
+    assertThat(request.getFraction()).isEqualTo(0.5);
+    assertThat(request.getComputePercent()).isEqualTo(30);
+    assertThat(request.getSelectorsMap()).containsEntry("model", "*H100*");
+    assertThat(request.getPod().getContainersList()).containsExactly("main");
+  }
+
+  @Test
+  void request_isOfThePodsClass() {
+    assertThat(of(LeaseClass.BATCH).getClass_()).isEmpty();
+    assertThat(of(LeaseClass.LATENCY).getClass_()).isEqualTo("latency");
+  }
+}
