@@ -4,22 +4,40 @@
 const BASE = '/api/v1/';
 const STORED = 'gpupool.token';
 
+/** @type {string} */
 let token = sessionStorage.getItem(STORED) ?? '';
+/** @type {function(string): !Promise<boolean>} */
 let ask = async () => false;
 
-/** What the server has against a request, in its words. */
+/** An error answer of the server, in its words. */
 export class Problem extends Error {
+  /**
+   * @param {number} status
+   * @param {string} detail
+   */
   constructor(status, detail) {
     super(detail);
     this.status = status;
   }
 }
 
-/** Sets who asks for a token: a function of why, that resolves to whether there is one now. */
+/**
+ * Sets the function that asks the user for a token, given the reason; it resolves to whether there
+ * is one now.
+ *
+ * @param {function(string): !Promise<boolean>} asker
+ * @return {void}
+ */
 export function askWith(asker) {
   ask = asker;
 }
 
+/**
+ * Keeps a token for this tab; an empty one forgets it.
+ *
+ * @param {string} text
+ * @return {void}
+ */
 export function setToken(text) {
   token = text;
   if (text) {
@@ -29,11 +47,19 @@ export function setToken(text) {
   }
 }
 
+/** @return {boolean} */
 export function hasToken() {
   return token !== '';
 }
 
-/** The answer itself; one that is not good becomes a Problem. */
+/**
+ * Returns the answer to a request; an error answer is thrown as a Problem.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {!page.RequestOptions=} options
+ * @return {!Promise<!Response>}
+ */
 export async function send(method, path, { body, headers, signal } = {}) {
   for (;;) {
     const shown = token;
@@ -62,14 +88,26 @@ export async function send(method, path, { body, headers, signal } = {}) {
   }
 }
 
-/** What was answered, from JSON; undefined if that has no body. */
+/**
+ * Returns the JSON of the answer to a request, or undefined if the answer is empty.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {!page.RequestOptions=} options
+ * @return {!Promise<?>}
+ */
 export async function call(method, path, options) {
   const response = await send(method, path, options);
   const text = await response.text();
   return text === '' ? undefined : JSON.parse(text);
 }
 
-/** All things of a kind, page by page. */
+/**
+ * Returns all resources of a list, fetched page by page.
+ *
+ * @param {string} path
+ * @return {!Promise<!Array<?>>}
+ */
 export async function list(path) {
   const items = [];
   let next = '';
@@ -81,15 +119,25 @@ export async function list(path) {
   return items;
 }
 
+/**
+ * @param {!Response} response
+ * @return {!Promise<string>}
+ */
 async function detailOf(response) {
   try {
-    return (await response.json()).detail ?? `the server answers ${response.status}`;
+    const problem = /** @type {!rest.Problem} */ (await response.json());
+    return problem.detail ?? `the server answers ${response.status}`;
   } catch {
     return `the server answers ${response.status}`;
   }
 }
 
-/** Whether the server knows this token. */
+/**
+ * Returns whether the server knows a token.
+ *
+ * @param {string} text
+ * @return {!Promise<boolean>}
+ */
 export async function isGood(text) {
   // A header takes no other characters.
   if (!/^[\x21-\x7e]+$/.test(text)) {

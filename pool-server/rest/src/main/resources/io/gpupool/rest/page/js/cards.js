@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool by its GPUs: each with its partitions, and the shares that leases have of it.
 
+import { Pool } from './pool.js';
+
 /**
- * Cards in the order of servers and ordinals: {gpu, partitions: [{partition, shares}], loose},
- * shares being {lease, use} and `loose` those in no partition.
+ * Returns the GPUs in the order of servers and ordinals, each with its partitions and shares.
+ *
+ * @param {!Pool} pool
+ * @return {!Array<!page.Card>}
  */
 export function cards(pool) {
+  /** @type {!Map<string, !page.Card>} */
   const byPlace = new Map();
-  for (const gpu of pool.all('gpus')) {
+  for (const gpu of pool.gpus()) {
     byPlace.set(`${gpu.server}/${gpu.gpu}`, { gpu, partitions: [], loose: [] });
   }
-  for (const partition of pool.all('partitions')) {
+  for (const partition of pool.partitions()) {
     const card = byPlace.get(`${partition.ref.server}/${partition.ref.gpu}`);
     card?.partitions.push({ partition, shares: [] });
   }
-  for (const lease of pool.all('leases')) {
+  for (const lease of pool.leases()) {
     for (const use of lease.grants) {
       const card = byPlace.get(`${use.grant.server}/${use.grant.gpu}`);
       if (card) {
@@ -37,17 +42,39 @@ export function cards(pool) {
   return all;
 }
 
+/**
+ * Compares names, with numbers in them by value: L9 comes before L10.
+ *
+ * @param {string} a
+ * @param {string} b
+ * @return {number}
+ */
 export function byName(a, b) {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-/** All shares of a card, in the order in which they are drawn. */
+/**
+ * Returns all shares of a card, in the order in which they are drawn.
+ *
+ * @param {!page.Card} card
+ * @return {!Array<!page.Share>}
+ */
 export function sharesOf(card) {
   return [...card.partitions.flatMap((part) => part.shares), ...card.loose];
 }
 
-/** What of a card is in no partition and not leased: {memoryBytes, computePercent}. */
+/**
+ * Returns the part of a card that is in no partition and not leased.
+ *
+ * @param {!page.Card} card
+ * @return {!page.Size}
+ */
 export function uncut(card) {
+  /**
+   * @param {function(!rest.Partition): number} ofPart
+   * @param {function(!rest.GrantUse): number} ofUse
+   * @return {number}
+   */
   const taken = (ofPart, ofUse) =>
     card.partitions.reduce((sum, part) => sum + ofPart(part.partition), 0) +
     card.loose.reduce((sum, share) => sum + ofUse(share.use), 0);

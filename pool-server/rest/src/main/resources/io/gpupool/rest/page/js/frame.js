@@ -5,34 +5,57 @@ import { hasToken, setToken } from './api.js';
 import { h } from './dom.js';
 import { clock, moment } from './format.js';
 import { whoIsIn } from './me.js';
+import { Pool } from './pool.js';
 import { VIEWS } from './router.js';
 
 const SOON_MILLIS = 24 * 3600 * 1000;
-const COUNTED = { leases: 'leases', queue: 'queue', sessions: 'sessions' };
+/** @type {!Object<string, function(!Pool): number>} */
+const COUNTED = {
+  leases: (pool) => pool.leases().length,
+  queue: (pool) => pool.queue().length,
+  sessions: (pool) => pool.sessions().length,
+};
 
+/**
+ * Returns the links to the views.
+ *
+ * @param {!Pool} pool
+ * @param {string} current
+ * @return {!page.Element}
+ */
 export function navigation(pool, current) {
   return h(
     'ul',
     null,
-    Object.entries(VIEWS).map(([name, view]) =>
+    Object.keys(VIEWS).map((name) =>
       h(
         'li',
         { key: name },
         h(
           'a',
           { href: `#/${name}`, 'aria-current': name === current && 'page' },
-          view.title,
-          name in COUNTED && number(pool.all(COUNTED[name]).length),
+          VIEWS[name].title,
+          name in COUNTED && number(COUNTED[name](pool)),
         ),
       ),
     ),
   );
 }
 
+/**
+ * @param {number} count
+ * @return {*}
+ */
 function number(count) {
   return count > 0 && h('span', { class: 'count' }, ` ${count}`);
 }
 
+/**
+ * Returns the state of the connection, and the signed-in user.
+ *
+ * @param {!page.Connection} connection
+ * @return {!Array<*>}
+ */
 export function connection({ live }) {
   return [
     h(
@@ -46,6 +69,10 @@ export function connection({ live }) {
   ];
 }
 
+/**
+ * @param {(!rest.Me|undefined)} me
+ * @return {*}
+ */
 function who(me) {
   return (
     me &&
@@ -59,20 +86,39 @@ function who(me) {
   );
 }
 
+/**
+ * @param {!rest.Me} me
+ * @return {boolean}
+ */
 function isSoon({ expiresAtMillis }) {
   return expiresAtMillis > 0 && expiresAtMillis - Date.now() < SOON_MILLIS;
 }
 
+/**
+ * @param {!rest.Me} me
+ * @return {string}
+ */
 function until({ expiresAtMillis }) {
   return expiresAtMillis > 0 ? `until ${moment(expiresAtMillis)}` : 'until the token is revoked';
 }
 
-/** Forgets the token with all that it has shown. */
+/**
+ * Forgets the token, and everything that was shown with it.
+ *
+ * @return {void}
+ */
 function signOut() {
   setToken('');
   location.reload();
 }
 
+/**
+ * Returns the banner that tells of a lost connection, if it is lost.
+ *
+ * @param {!Pool} pool
+ * @param {function(): void} tryNow
+ * @return {?page.Element}
+ */
 export function outage(pool, tryNow) {
   const { live, reason, againAt } = pool.connection;
   if (live || againAt === 0) {

@@ -3,50 +3,53 @@
 
 import { bytes, holder, percent } from './format.js';
 
+/** @type {!Object<string, !page.Tellers>} */
 const TELLERS = {
   servers: {
-    added: (server) => `Server ${server.name} joined`,
-    removed: (server) => `Server ${server.name} left`,
-    changed: (was, server) =>
+    added: (/** !rest.Server */ server) => `Server ${server.name} joined`,
+    removed: (/** !rest.Server */ server) => `Server ${server.name} left`,
+    changed: (/** !rest.Server */ was, /** !rest.Server */ server) =>
       was.state !== server.state && `Server ${server.name} is ${server.state}`,
   },
   gpus: {
-    added: (gpu) => `GPU ${gpu.server}/${gpu.gpu} is there`,
-    removed: (gpu) => `GPU ${gpu.server}/${gpu.gpu} is gone`,
+    added: (/** !rest.Gpu */ gpu) => `GPU ${gpu.server}/${gpu.gpu} is there`,
+    removed: (/** !rest.Gpu */ gpu) => `GPU ${gpu.server}/${gpu.gpu} is gone`,
   },
   partitions: {
-    added: (part) => `Partition ${placeOf(part)} was cut: ${size(part)}`,
-    removed: (part) => `Partition ${placeOf(part)} is gone`,
-    changed: (was, part) =>
+    added: (/** !rest.Partition */ part) => `Partition ${placeOf(part)} was cut: ${size(part)}`,
+    removed: (/** !rest.Partition */ part) => `Partition ${placeOf(part)} is gone`,
+    changed: (/** !rest.Partition */ was, /** !rest.Partition */ part) =>
       size(was) !== size(part)
         ? `Partition ${placeOf(part)} was resized from ${size(was)} to ${size(part)}`
         : !was.leaving && part.leaving && `Partition ${placeOf(part)} goes with its last lease`,
   },
   leases: {
-    added: (lease) =>
+    added: (/** !rest.Lease */ lease) =>
       `Lease ${lease.id} was granted to ${lease.holder.program} of ${holder(lease.holder)}: ${shares(lease)}`,
-    removed: (lease) => `Lease ${lease.id} ended`,
-    changed: (was, lease) =>
+    removed: (/** !rest.Lease */ lease) => `Lease ${lease.id} ended`,
+    changed: (/** !rest.Lease */ was, /** !rest.Lease */ lease) =>
       was.state !== lease.state && `Lease ${lease.id} ${STATES[lease.state] ?? lease.state}`,
   },
   queue: {
-    added: (request) =>
+    added: (/** !rest.QueuedRequest */ request) =>
       `Request ${request.id} of ${request.holder.program} of ${holder(request.holder)} waits: ${request.wanted}`,
-    removed: (request) => `Request ${request.id} waits no more`,
-    changed: (was, request) =>
+    removed: (/** !rest.QueuedRequest */ request) => `Request ${request.id} waits no more`,
+    changed: (/** !rest.QueuedRequest */ was, /** !rest.QueuedRequest */ request) =>
       was.reason !== request.reason && `Request ${request.id} waits: ${request.reason}`,
   },
   sessions: {
-    added: (session) => `${session.client.program} began a session on lease ${session.leaseId}`,
-    removed: (session) => `${session.client.program} ended its session on lease ${session.leaseId}`,
-    changed: (was, session) =>
+    added: (/** !rest.Session */ session) =>
+      `${session.client.program} began a session on lease ${session.leaseId}`,
+    removed: (/** !rest.Session */ session) =>
+      `${session.client.program} ended its session on lease ${session.leaseId}`,
+    changed: (/** !rest.Session */ was, /** !rest.Session */ session) =>
       session.lastError &&
       was.lastError !== session.lastError &&
       `${session.client.program} on lease ${session.leaseId} got ${session.lastError}`,
   },
   tenants: {
-    added: (tenant) => `Tenant ${tenant.name} was made`,
-    removed: (tenant) => `Tenant ${tenant.name} was deleted`,
+    added: (/** !rest.Tenant */ tenant) => `Tenant ${tenant.name} was made`,
+    removed: (/** !rest.Tenant */ tenant) => `Tenant ${tenant.name} was deleted`,
   },
 };
 
@@ -56,7 +59,15 @@ const STATES = {
   ending: 'is being ended',
 };
 
-/** One sentence, or nothing. */
+/**
+ * Returns a sentence about a change, or nothing if it is not worth one.
+ *
+ * @param {string} kind
+ * @param {string} change
+ * @param {?} before
+ * @param {?} resource
+ * @return {(string|boolean|undefined)}
+ */
 export function tell(kind, change, before, resource) {
   const tellers = TELLERS[kind];
   if (change === 'changed' || (change === 'added' && before)) {
@@ -65,14 +76,26 @@ export function tell(kind, change, before, resource) {
   return tellers[change]?.(resource);
 }
 
+/**
+ * @param {!rest.Partition} partition
+ * @return {string}
+ */
 export function placeOf(partition) {
   return `${partition.ref.server}/${partition.ref.gpu}/${partition.ref.name}`;
 }
 
+/**
+ * @param {!rest.Partition} partition
+ * @return {string}
+ */
 function size(partition) {
   return `${bytes(partition.size.memoryBytes)}, ${percent(partition.size.computePercent)}`;
 }
 
+/**
+ * @param {!rest.Lease} lease
+ * @return {string}
+ */
 function shares(lease) {
   return lease.grants
     .map(

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the server's events for as long as the page is open, and begins anew after each break.
+// The connection to the server's events, which is opened again after each break.
 
 import { Problem, send } from './api.js';
+import { EventStream } from './event-stream.js';
 
 const SILENCE_MILLIS = 25_000;
 const FIRST_WAIT_MILLIS = 1000;
 const LONGEST_WAIT_MILLIS = 15_000;
 
 /**
- * Calls `onState` with {live: true}, or {live: false, reason, againAt} as things go, `onBegin`
- * before the first change of each stream, and `onChange` with every change. Returns a function that
- * tries at once what would be tried later.
+ * Follows the events: calls `onState` when the connection opens or breaks, `onBegin` before the
+ * first change of each stream, and `onChange` with every change. Returns a function that retries
+ * at once.
+ *
+ * @param {!page.Follower} follower
+ * @return {function(): void}
  */
 export function follow({ onState, onBegin, onChange }) {
   let wake = () => {};
@@ -24,7 +28,7 @@ export function follow({ onState, onBegin, onChange }) {
         await stream(() => {
           wait = FIRST_WAIT_MILLIS;
           onBegin();
-          onState({ live: true });
+          onState({ live: true, reason: '', againAt: 0 });
         }, onChange);
       } catch (error) {
         reason = error instanceof Problem ? error.message : 'the server cannot be reached';
@@ -40,36 +44,35 @@ export function follow({ onState, onBegin, onChange }) {
   return again;
 }
 
+/**
+ * @param {function(): void} onOpen
+ * @param {function(!rest.Change): void} onChange
+ * @return {!Promise<void>}
+ */
 async function stream(onOpen, onChange) {
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MILLIS);
   window.addEventListener('offline', () => abort.abort(), { signal: abort.signal });
   try {
     const response = await send('GET', 'events', { signal: abort.signal });
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = '';
+    const reader = response.body
+      .pipeThrough(/** @type {?} */ (new TextDecoderStream()))
+      .getReader();
+    const events = new EventStream();
     let isFirst = true;
     for (;;) {
       const { done, value } = await reader.read();
       if (done) {
         return;
       }
-      // The server speaks every ten seconds, if only to show that it is there.
+      // The server sends something every ten seconds, if only a comment.
       clearTimeout(timer);
       timer = setTimeout(() => abort.abort(), SILENCE_MILLIS);
       if (isFirst) {
         isFirst = false;
         onOpen();
       }
-      text += value;
-      const events = text.split('\n\n');
-      text = events.pop();
-      for (const event of events) {
-        const data = event.split('\n').find((line) => line.startsWith('data: '));
-        if (data) {
-          onChange(JSON.parse(data.slice('data: '.length)));
-        }
-      }
+      events.take(value).forEach(onChange);
     }
   } finally {
     clearTimeout(timer);

@@ -3,7 +3,7 @@
 
 import { askWith } from './api.js';
 import { askForToken } from './dialogs/sign-in.js';
-import { patch } from './dom.js';
+import { elementById, patch } from './dom.js';
 import { connection, navigation, outage } from './frame.js';
 import { follow } from './live.js';
 import { learnWho } from './me.js';
@@ -12,7 +12,7 @@ import { route, VIEWS } from './router.js';
 
 const TICK_MILLIS = 1000;
 
-const main = document.getElementById('main');
+const main = elementById('main');
 let isAsked = false;
 let shown = '';
 
@@ -28,7 +28,11 @@ const tryNow = follow({
   onChange: (change) => pool.apply(change),
 });
 
-/** Draws soon, and once for all that has changed until then. */
+/**
+ * Draws soon, once for all changes until then.
+ *
+ * @return {void}
+ */
 function ask() {
   if (!isAsked) {
     isAsked = true;
@@ -36,14 +40,15 @@ function ask() {
   }
 }
 
+/** @return {void} */
 function draw() {
   isAsked = false;
   const { name, id } = route();
   const view = VIEWS[name];
   document.title = `${view.title} · gpupool`;
-  patch(document.getElementById('nav'), navigation(pool, name));
-  patch(document.getElementById('connection'), connection(pool.connection));
-  patch(document.getElementById('outage'), outage(pool, tryNow));
+  patch(elementById('nav'), navigation(pool, name));
+  patch(elementById('connection'), connection(pool.connection));
+  patch(elementById('outage'), outage(pool, tryNow));
   patch(main, view.draw(pool, { redraw: ask }));
   if (name !== shown) {
     shown = name;

@@ -3,25 +3,43 @@
 
 import { call } from './api.js';
 
+/** @type {(!rest.Me|undefined)} */
 let me;
 
-/** Asks the server, for who has another token now. */
+/**
+ * Asks the server who the token belongs to.
+ *
+ * @return {!Promise<void>}
+ */
 export async function learnWho() {
   me = undefined;
   me = await call('GET', 'me');
 }
 
-/** What it answered; undefined as long as it has not. */
+/**
+ * Returns the signed-in user; undefined until the server has answered.
+ *
+ * @return {(!rest.Me|undefined)}
+ */
 export function whoIsIn() {
   return me;
 }
 
-/** Whether GPUs can be cut, servers drained and tenants changed. */
+/**
+ * Returns whether the user may cut GPUs, drain servers and change tenants.
+ *
+ * @return {boolean}
+ */
 export function mayAdminister() {
   return me?.role === 'admin';
 }
 
-/** Whether leases, requests and sessions of this tenant can be ended. */
+/**
+ * Returns whether the user may end leases, requests and sessions of a tenant.
+ *
+ * @param {(string|undefined)} tenant
+ * @return {boolean}
+ */
 export function mayUse(tenant) {
   return mayAdminister() || (me?.role === 'user' && me.tenant === tenant);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views by the names that the address has behind the #.
+// The views by their names in the address, behind the #.
 
+import { parseAddress } from './address.js';
 import { activity } from './views/activity.js';
 import { leases } from './views/leases.js';
 import { overview } from './views/overview.js';
@@ -9,10 +10,14 @@ import { sessions } from './views/sessions.js';
 import { tenants } from './views/tenants.js';
 import { usage } from './views/usage.js';
 
+/** @type {!Object<string, !page.View>} */
 export const VIEWS = { pool: overview, usage, leases, queue, sessions, tenants, activity };
 
-/** "#/leases/L1": the view's name, and the id of what is open in it. */
+/**
+ * Returns the name of the view in the address, and the id of the resource that is open in it.
+ *
+ * @return {{name: string, id: string}}
+ */
 export function route() {
-  const [name, id = ''] = location.hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
-  return { name: name in VIEWS ? name : 'pool', id };
+  return parseAddress(location.hash, Object.keys(VIEWS));
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a GPU as series to be drawn: one for each of the leases that used most, and one for
-// all others.
+// The samples of a GPU as series to be drawn: one for each of the leases that used most, and one
+// for all others.
 
 import { byName } from './cards.js';
 
 /** So many colours can be told apart. */
 const COLOURS = 8;
 const OTHERS = '';
-const SECOND_NANOS = 1e6;
+const NANOS_PER_MILLI = 1e6;
 
-/** What is drawn: how it is read from a lease's part of a sample, `time` in percent of the sample. */
+/**
+ * The measures of a lease in a sample; those of time are in percent of the sample.
+ */
 export const MEASURES = {
   used: { field: 'usedGpuNanos', time: true },
   granted: { field: 'grantedGpuNanos', time: true },
@@ -18,15 +20,24 @@ export const MEASURES = {
   grantedMemory: { field: 'grantedMemoryBytes', time: false },
 };
 
-/** The colours that leases have, by GPU, so that a lease keeps its own. */
+/**
+ * The colours of leases by GPU, so that a lease keeps its colour.
+ *
+ * @type {!Map<string, !Map<string, number>>}
+ */
 const given = new Map();
 
 /**
- * Leases in the order in which they are stacked: {id, tenant, program, holder, colour, of}, `of` being
- * a function of the sample's number and a measure. Those without a colour are in the last one.
+ * Returns the series of a history in the order in which they are stacked: the leases that used
+ * most, each with a colour, and all others as the last one.
+ *
+ * @param {!rest.GpuHistory} history
+ * @return {!Array<!page.Series>}
  */
 export function seriesOf(history) {
+  /** @type {!Map<string, number>} */
   const totals = new Map();
+  /** @type {!Array<!Map<string, !rest.HistoryPortion>>} */
   const at = history.samples.map((sample) => new Map(sample.leases.map((part) => [part.id, part])));
   for (const sample of history.samples) {
     for (const part of sample.leases) {
@@ -39,36 +50,48 @@ export function seriesOf(history) {
     .slice(0, COLOURS);
   const colours = coloursOf(history.gpu, most);
   const named = new Map(history.leases.map((lease) => [lease.id, lease]));
-  const value = (part, sample, { field, time }) =>
-    time ? (100 * part[field]) / (sample.millis * SECOND_NANOS) : part[field];
   const series = most.sort(byName).map((id) => ({
     ...named.get(id),
     colour: colours.get(id),
-    of: (number, measure) => {
-      const part = at[number].get(id);
-      return part ? value(part, history.samples[number], measure) : 0;
-    },
+    of: sumOver([id], history, at),
   }));
-  const rest = [...totals.keys()].filter((id) => !colours.has(id));
-  if (rest.length > 0) {
-    series.push({
-      id: OTHERS,
-      colour: 'others',
-      of: (number, measure) =>
-        rest
-          .map((id) => at[number].get(id))
-          .filter(Boolean)
-          .reduce((sum, part) => sum + value(part, history.samples[number], measure), 0),
-    });
+  const others = [...totals.keys()].filter((id) => !colours.has(id));
+  if (others.length > 0) {
+    series.push({ id: OTHERS, colour: 'others', of: sumOver(others, history, at) });
   }
   return series;
 }
 
-/** Who used most has a colour; of those who used nothing, who was granted most. */
+/**
+ * Returns a function of a sample's number and a measure: the sum of what leases have in the sample.
+ *
+ * @param {!Array<string>} ids
+ * @param {!rest.GpuHistory} history
+ * @param {!Array<!Map<string, !rest.HistoryPortion>>} at
+ * @return {function(number, !page.Measure): number}
+ */
+function sumOver(ids, { samples }, at) {
+  return (number, { field, time }) => {
+    const unit = time ? (samples[number].millis * NANOS_PER_MILLI) / 100 : 1;
+    return ids.reduce((sum, id) => sum + (at[number].get(id)?.[field] ?? 0) / unit, 0);
+  };
+}
+
+/**
+ * Ranks leases: first by use; among leases that used nothing, by their grants.
+ *
+ * @param {!rest.HistoryPortion} part
+ * @return {number}
+ */
 function weight(part) {
   return part.usedGpuNanos + part.grantedGpuNanos / 1e3 + part.usedMemoryBytes / 1e9;
 }
 
+/**
+ * @param {string} gpu
+ * @param {!Array<string>} ids
+ * @return {!Map<string, number>}
+ */
 function coloursOf(gpu, ids) {
   const before = given.get(gpu) ?? new Map();
   const now = new Map(ids.filter((id) => before.has(id)).map((id) => [id, before.get(id)]));
@@ -78,7 +101,14 @@ function coloursOf(gpu, ids) {
   return now;
 }
 
-/** The average over all samples, each counting as long as it was. */
+/**
+ * Returns the average over all samples, weighted by their length.
+ *
+ * @param {!page.Series} series
+ * @param {!rest.GpuHistory} history
+ * @param {!page.Measure} measure
+ * @return {number}
+ */
 export function average(series, history, measure) {
   const millis = history.samples.reduce((sum, sample) => sum + sample.millis, 0);
   return (

@@ -6,11 +6,17 @@ import { call } from './api.js';
 const LATE_MILLIS = { hour: 10_000, day: 60_000 };
 const REFUSED_MILLIS = 60_000;
 
+/** @type {!Map<string, !page.KnownHistory>} */
 const known = new Map();
 
 /**
- * What is known of a GPU in the last `hour` or `day`: {history} or {fault}, or neither as long as
- * nothing has come. `redraw` is called when there is more.
+ * Returns the known history of a GPU in the last `hour` or `day`, or the reason why it is missing;
+ * neither is set until the first answer. Calls `redraw` when there is more.
+ *
+ * @param {!rest.Gpu} gpu
+ * @param {string} back
+ * @param {function(): void} redraw
+ * @return {!page.KnownHistory}
  */
 export function historyOf(gpu, back, redraw) {
   const key = `${gpu.uuid} ${back}`;
@@ -25,6 +31,12 @@ export function historyOf(gpu, back, redraw) {
   return entry;
 }
 
+/**
+ * @param {!page.KnownHistory} entry
+ * @param {!rest.Gpu} gpu
+ * @param {string} back
+ * @return {!Promise<void>}
+ */
 async function ask(entry, gpu, back) {
   try {
     const path = `gpus/${encodeURIComponent(gpu.uuid)}/history?window=${back}`;

@@ -6,11 +6,13 @@ import { h, patch } from '../dom.js';
 let opened = 0;
 
 /**
- * Opens one whose content `draw` returns, being given `close` and `redraw`. `onClose` is called
- * once it is closed, however that is.
+ * Opens a dialog with the content that `draw` returns, and calls `onClose` once it is closed.
+ *
+ * @param {!page.DialogOptions} options
+ * @return {!page.Dialog}
  */
 export function open({ title, draw, onClose, wide }) {
-  const dialog = document.createElement('dialog');
+  const dialog = /** @type {!HTMLDialogElement} */ (document.createElement('dialog'));
   const titleId = `dialog-${++opened}`;
   dialog.setAttribute('aria-labelledby', titleId);
   dialog.classList.toggle('wide', wide === true);
@@ -19,10 +21,10 @@ export function open({ title, draw, onClose, wide }) {
     redraw: () => patch(dialog, h('h2', { id: titleId }, title), draw(handle)),
     isOpen: () => dialog.open,
   };
-  dialog.onclose = () => {
+  dialog.addEventListener('close', () => {
     dialog.remove();
     onClose?.();
-  };
+  });
   document.body.append(dialog);
   handle.redraw();
   dialog.showModal();
@@ -30,12 +32,16 @@ export function open({ title, draw, onClose, wide }) {
 }
 
 /**
- * A dialog around a form. `submit` is given the form's data and may throw: the dialog then stays,
- * and says why. `draw` returns the fields, being given the form's element once there is one.
+ * Opens a dialog with a form. If `submit` throws, the dialog stays and shows the error. `draw`
+ * returns the fields; it is given the form once that exists.
+ *
+ * @param {!page.FormOptions} options
+ * @return {!page.Dialog}
  */
 export function openForm({ title, draw, label, danger, submit, onClose, cancel = 'Cancel', wide }) {
   let busy = false;
   let fault = '';
+  /** @type {(!HTMLFormElement|undefined)} */
   let form;
   const handle = open({
     title,
@@ -46,7 +52,7 @@ export function openForm({ title, draw, label, danger, submit, onClose, cancel =
         'form',
         {
           oninput: redraw,
-          onsubmit: async (event) => {
+          onsubmit: async (/** !Event */ event) => {
             event.preventDefault();
             if (busy) {
               return;
@@ -55,7 +61,7 @@ export function openForm({ title, draw, label, danger, submit, onClose, cancel =
             fault = '';
             redraw();
             try {
-              await submit(new FormData(event.target));
+              await submit(new FormData(/** @type {!HTMLFormElement} */ (event.target)));
               close();
             } catch (error) {
               fault = error.message;
@@ -83,12 +89,17 @@ export function openForm({ title, draw, label, danger, submit, onClose, cancel =
         ),
       ),
   });
-  form = document.querySelector('dialog:last-of-type form');
+  form = /** @type {!HTMLFormElement} */ (document.querySelector('dialog:last-of-type form'));
   handle.redraw();
   return handle;
 }
 
-/** Asks whether something is really to be done; `consequence` says what it means. */
+/**
+ * Asks the user to confirm an action; `consequence` says what it does.
+ *
+ * @param {!page.ConfirmOptions} options
+ * @return {void}
+ */
 export function confirm({ title, consequence, label, keep, submit }) {
   openForm({
     title,

@@ -10,6 +10,12 @@ import { openForm } from './dialog.js';
 
 const MINUTE_MILLIS = 60_000;
 
+/**
+ * Asks for a deadline and drains a server.
+ *
+ * @param {!rest.Server} server
+ * @return {void}
+ */
 export function drain(server) {
   openForm({
     title: `Drain server ${server.name}?`,
@@ -35,7 +41,7 @@ export function drain(server) {
         hint: 'empty: never; 0: at once',
       }),
     ],
-    submit: async (data) => {
+    submit: async (/** !FormData */ data) => {
       const minutes = data.get('minutes');
       await call('POST', `servers/${encodeURIComponent(server.name)}/drain`, {
         body: minutes === '' ? {} : { deadlineMillis: Math.round(Number(minutes) * MINUTE_MILLIS) },
@@ -45,6 +51,10 @@ export function drain(server) {
   });
 }
 
+/**
+ * @param {!rest.Server} server
+ * @return {!Promise<void>}
+ */
 export async function uncordon(server) {
   try {
     await call('POST', `servers/${encodeURIComponent(server.name)}/uncordon`);

@@ -6,6 +6,10 @@ import { holder, plural } from '../format.js';
 import { say } from '../parts/notice.js';
 import { confirm } from './dialog.js';
 
+/**
+ * @param {!rest.Lease} lease
+ * @return {void}
+ */
 export function evict(lease) {
   confirm({
     title: `Evict lease ${lease.id}?`,
@@ -20,6 +24,10 @@ export function evict(lease) {
   });
 }
 
+/**
+ * @param {!rest.QueuedRequest} request
+ * @return {void}
+ */
 export function cancel(request) {
   confirm({
     title: `Cancel request ${request.id}?`,
@@ -33,6 +41,10 @@ export function cancel(request) {
   });
 }
 
+/**
+ * @param {!rest.Session} session
+ * @return {void}
+ */
 export function end(session) {
   confirm({
     title: `End the session of ${session.client.program}?`,

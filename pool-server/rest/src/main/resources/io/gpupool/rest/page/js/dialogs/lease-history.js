@@ -1,45 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a lease: what the pool has put down, and what this page has seen besides.
+// The section of a lease's dialog that shows its history.
 
 import { call } from '../api.js';
 import { h } from '../dom.js';
 import { moment } from '../format.js';
 import { mayAdminister } from '../me.js';
-
-const WORDS = { 'lease.grant': 'granted to', 'lease.update': 'changed to', 'lease.end': 'ended:' };
+import { Pool } from '../pool.js';
+import { eventsOf, timeline } from './timeline.js';
 
 /** The history of one lease; `redraw` is called when there is more of it. */
 export class LeaseHistory {
-  #id;
-  #redraw;
-  #lines = [];
-  #upTo = -1;
-
+  /**
+   * @param {string} id
+   * @param {function(): void} redraw
+   */
   constructor(id, redraw) {
-    this.#id = id;
-    this.#redraw = redraw;
+    /** @private @const {string} */
+    this.id = id;
+    /** @private @const {function(): void} */
+    this.redraw = redraw;
+    /** @private {!Array<!rest.AuditLine>} */
+    this.lines = [];
+    /** @private {number} */
+    this.upTo = -1;
   }
 
+  /**
+   * @param {!Pool} pool
+   * @return {!Array<!page.Element>}
+   */
   draw(pool) {
-    const own = pool.events.filter((event) => event.kind === 'leases' && event.id === this.#id);
-    const of = pool.events.filter(
-      (event) => event.kind === 'sessions' && event.text.includes(`lease ${this.#id}`),
-    );
-    const now = own[0]?.number ?? 0;
-    // The audit log is not for everyone: what the page has seen stays.
-    if (mayAdminister() && pool.connection.live && now !== this.#upTo) {
-      this.#upTo = now;
-      this.#load();
+    const now = eventsOf(pool.events, this.id)[0]?.number ?? 0;
+    // Only admins may read the audit log.
+    if (mayAdminister() && pool.connection.live && now !== this.upTo) {
+      this.upTo = now;
+      this.load();
     }
-    // That it was granted and has ended is put down by the pool.
-    const seen = [
-      ...own.filter((event) => this.#lines.length === 0 || !/granted|ended/.test(event.text)),
-      ...of,
-    ];
-    const all = [
-      ...this.#lines.map((line) => ({ key: line.id, at: line.atMillis, text: sentence(line) })),
-      ...seen.map((event) => ({ key: String(event.number), at: event.at, text: event.text })),
-    ].sort((a, b) => b.at - a.at);
+    const all = timeline(pool.events, this.lines, this.id);
     return [
       h('h3', null, 'History'),
       all.length === 0
@@ -54,18 +51,17 @@ export class LeaseHistory {
     ];
   }
 
-  async #load() {
+  /**
+   * @return {!Promise<void>}
+   * @private
+   */
+  async load() {
     try {
-      this.#lines = (
-        await call('GET', `audit?limit=50&subject=${encodeURIComponent(this.#id)}`)
-      ).items;
-      this.#redraw();
+      const path = `audit?limit=50&subject=${encodeURIComponent(this.id)}`;
+      this.lines = (await call('GET', path)).items;
+      this.redraw();
     } catch {
-      // What the page has seen stays.
+      // The events that the page has seen remain.
     }
   }
-}
-
-function sentence(line) {
-  return `${WORDS[line.action] ?? line.action} ${line.detail}, by ${line.actor}`;
 }

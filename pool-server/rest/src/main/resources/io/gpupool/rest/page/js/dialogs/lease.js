@@ -6,16 +6,26 @@ import { bytesOf, count, duration, holder, nanos, percentOf } from '../format.js
 import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
+import { Pool } from '../pool.js';
 import { open } from './dialog.js';
 import { evict } from './evict.js';
 import { LeaseHistory } from './lease-history.js';
 
+/** @type {(!page.Dialog|undefined)} */
 let dialog;
 let shownId = '';
+/** @type {!LeaseHistory} */
 let history;
+/** @type {!Pool} */
 let pool;
 
-/** Keeps the dialog of the lease that the address names open and up to date. */
+/**
+ * Keeps the dialog of the lease in the address open and up to date.
+ *
+ * @param {!Pool} seen
+ * @param {string} id
+ * @return {void}
+ */
 export function showLease(seen, id) {
   pool = seen;
   if (dialog?.isOpen() && shownId === id) {
@@ -30,7 +40,12 @@ export function showLease(seen, id) {
   }
 }
 
-/** Told later than another lease may have been opened. */
+/**
+ * Forgets a closed dialog, unless another lease has been opened meanwhile.
+ *
+ * @param {string} id
+ * @return {void}
+ */
 function closed(id) {
   if (shownId === id) {
     dialog = undefined;
@@ -41,8 +56,12 @@ function closed(id) {
   }
 }
 
+/**
+ * @param {!page.Dialog} handle
+ * @return {!Array<*>}
+ */
 function draw({ close }) {
-  const lease = pool.one('leases', shownId);
+  const lease = pool.lease(shownId);
   return [
     lease
       ? details(lease)
@@ -56,13 +75,23 @@ function draw({ close }) {
       'div',
       { class: 'buttons' },
       h('button', { type: 'button', onclick: close, autofocus: true }, 'Close'),
-      lease &&
-        mayUse(lease.tenant) &&
-        h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …'),
+      lease && mayUse(lease.tenant) && evictButton(lease),
     ),
   ];
 }
 
+/**
+ * @param {!rest.Lease} lease
+ * @return {!page.Element}
+ */
+function evictButton(lease) {
+  return h('button', { type: 'button', class: 'danger', onclick: () => evict(lease) }, 'Evict …');
+}
+
+/**
+ * @param {!rest.Lease} lease
+ * @return {!Array<*>}
+ */
 function details(lease) {
   const facts = [
     ['State', lease.state],
@@ -92,12 +121,24 @@ function details(lease) {
   ];
 }
 
-/** It ends when it has become that much. */
+/**
+ * Returns an age, with the age at which the lease ends if it is limited.
+ *
+ * @param {!rest.Lease} lease
+ * @param {string} field
+ * @param {number} limit
+ * @return {string}
+ */
 function limited(lease, field, limit) {
   const now = duration(pool.age('leases', lease.id, field));
   return limit > 0 ? `${now}, ends at ${duration(limit)}` : now;
 }
 
+/**
+ * @param {!rest.GrantUse} use
+ * @param {string} tenant
+ * @return {!page.Element}
+ */
 function share(use, tenant) {
   const { grant } = use;
   return h(
@@ -133,8 +174,12 @@ function share(use, tenant) {
   );
 }
 
+/**
+ * @param {!rest.Lease} lease
+ * @return {!page.Element}
+ */
 function sessions(lease) {
-  const own = pool.all('sessions').filter((session) => session.leaseId === lease.id);
+  const own = pool.sessions().filter((session) => session.leaseId === lease.id);
   if (own.length === 0) {
     return h('p', { class: 'muted' }, 'None is open.');
   }

@@ -4,31 +4,34 @@
 import { call } from '../api.js';
 import { cards, uncut } from '../cards.js';
 import { h } from '../dom.js';
-import { bytes, GIB, MIB, percent, plural } from '../format.js';
+import { bytes, GIB, percent, plural } from '../format.js';
 import { box, field } from '../parts/field.js';
 import { say } from '../parts/notice.js';
 import { COMPUTE, MEMORY, scale } from '../parts/scale.js';
 import { placeOf } from '../history.js';
+import { Pool } from '../pool.js';
 import { confirm, openForm } from './dialog.js';
+import { initialSize, largestSize, resized, sizeFrom } from './partition-size.js';
 
 /** The dialogs show the state as it is now, and the server refuses what does not fit it. */
 const WHATEVER_STATE = { 'If-Match': '*' };
 
-function cardOf(pool, uuid) {
-  return cards(pool).find((card) => card.gpu.uuid === uuid);
+/**
+ * Returns a card as it is now, or as it was if the pool no longer has the GPU.
+ *
+ * @param {!Pool} pool
+ * @param {!page.Card} card
+ * @return {!page.Card}
+ */
+function latest(pool, card) {
+  return cards(pool).find(({ gpu }) => gpu.uuid === card.gpu.uuid) ?? card;
 }
 
-/** What the fields say now; memory is given in MiB below a GiB. */
-function sizeOf(form, before) {
-  const data = form && new FormData(form);
-  const memory = data ? Number(data.get('memory')) * GIB : before.memoryBytes;
-  const compute = data ? Number(data.get('compute')) : before.computePercent;
-  return {
-    memoryBytes: Math.round(memory / MIB) * MIB,
-    computePercent: compute,
-  };
-}
-
+/**
+ * @param {!page.Size} size
+ * @param {!page.Size} room
+ * @return {!page.Element}
+ */
 function sizeFields(size, room) {
   return h(
     'div',
@@ -59,6 +62,11 @@ function sizeFields(size, room) {
   );
 }
 
+/**
+ * @param {!page.Card} card
+ * @param {!page.Size=} extra
+ * @return {!page.Element}
+ */
 function preview(card, extra) {
   return h(
     'div',
@@ -73,24 +81,26 @@ function preview(card, extra) {
   );
 }
 
-/** A new one: at first half of the card, or what is left of it. */
-export function cut(pool, uuid) {
-  const card = cardOf(pool, uuid);
+/**
+ * Asks for a new partition, at first half of the GPU or the free rest.
+ *
+ * @param {!Pool} pool
+ * @param {!page.Card} card
+ * @return {void}
+ */
+export function cut(pool, card) {
   const { gpu } = card;
   const room = uncut(card);
-  const size = {
-    memoryBytes: Math.min(room.memoryBytes, Math.floor(gpu.memoryBytes / 2 / MIB) * MIB),
-    computePercent: Math.min(room.computePercent, 50),
-  };
+  const size = initialSize(card);
   const tenants = pool
-    .all('tenants')
+    .tenants()
     .map((tenant) => tenant.name)
     .sort();
   openForm({
     title: `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
     label: 'Cut',
-    draw: (form) => [
-      preview(cardOf(pool, uuid) ?? card, sizeOf(form, size)),
+    draw: (/** !HTMLFormElement|undefined */ form) => [
+      preview(latest(pool, card), form ? sizeFrom(new FormData(form)) : size),
       field({
         label: 'Name',
         name: 'name',
@@ -115,8 +125,8 @@ export function cut(pool, uuid) {
           h('p', { class: 'hint' }, 'none: whoever asks'),
         ),
     ],
-    submit: async (data) => {
-      const name = data.get('name').trim();
+    submit: async (/** !FormData */ data) => {
+      const name = String(data.get('name')).trim();
       await call('POST', 'partitions', {
         body: {
           ref: { server: gpu.server, gpu: gpu.gpu, name },
@@ -130,26 +140,22 @@ export function cut(pool, uuid) {
   });
 }
 
-function sizeFrom(data) {
-  return {
-    memoryBytes: Math.round((Number(data.get('memory')) * GIB) / MIB) * MIB,
-    computePercent: Number(data.get('compute')),
-  };
-}
-
-export function resize(pool, uuid, name) {
-  const card = cardOf(pool, uuid);
-  const { partition } = card.partitions.find((part) => part.partition.ref.name === name);
-  const rest = uncut(card);
-  const room = {
-    memoryBytes: rest.memoryBytes + partition.size.memoryBytes,
-    computePercent: rest.computePercent + partition.size.computePercent,
-  };
+/**
+ * @param {!Pool} pool
+ * @param {!page.Card} card
+ * @param {!rest.Partition} partition
+ * @return {void}
+ */
+export function resize(pool, card, partition) {
+  const { name } = partition.ref;
+  const room = largestSize(card, partition);
   openForm({
     title: `Resize partition ${placeOf(partition)}`,
     label: 'Resize',
-    draw: (form) => [
-      preview(resized(cardOf(pool, uuid) ?? card, name, sizeOf(form, partition.size))),
+    draw: (/** !HTMLFormElement|undefined */ form) => [
+      preview(
+        resized(latest(pool, card), name, form ? sizeFrom(new FormData(form)) : partition.size),
+      ),
       partition.leases.length > 0 &&
         h(
           'p',
@@ -163,7 +169,7 @@ export function resize(pool, uuid, name) {
         hint: 'if it becomes smaller than what is leased: nothing more is granted meanwhile',
       }),
     ],
-    submit: async (data) => {
+    submit: async (/** !FormData */ data) => {
       await call('PATCH', `${pathOf(partition)}?wait=${data.has('wait')}`, {
         headers: WHATEVER_STATE,
         body: { size: sizeFrom(data) },
@@ -173,15 +179,10 @@ export function resize(pool, uuid, name) {
   });
 }
 
-function resized(card, name, size) {
-  return {
-    ...card,
-    partitions: card.partitions.map((part) =>
-      part.partition.ref.name === name ? { ...part, partition: { ...part.partition, size } } : part,
-    ),
-  };
-}
-
+/**
+ * @param {!rest.Partition} partition
+ * @return {void}
+ */
 export function remove(partition) {
   const count = partition.leases.length;
   confirm({
@@ -202,6 +203,10 @@ export function remove(partition) {
   });
 }
 
+/**
+ * @param {!rest.Partition} partition
+ * @return {string}
+ */
 function pathOf({ ref }) {
   return ['partitions', ref.server, ref.gpu, ref.name]
     .map((part) => encodeURIComponent(part))

@@ -6,9 +6,15 @@ import { h } from '../dom.js';
 import { field } from '../parts/field.js';
 import { openForm } from './dialog.js';
 
+/** @type {(!Promise<boolean>|undefined)} */
 let asking;
 
-/** Resolves to whether there is a token now; asks once for all who want to know. */
+/**
+ * Asks the user for a token, once for all callers; resolves to whether there is one now.
+ *
+ * @param {string} why
+ * @return {!Promise<boolean>}
+ */
 export function askForToken(why) {
   asking ??= new Promise((resolve) => {
     let isSignedIn = false;
@@ -29,8 +35,8 @@ export function askForToken(why) {
           hint: 'As “gpupool tenant token create” prints it. The first admin’s is in admin.token in the server’s state folder.',
         }),
       ],
-      submit: async (data) => {
-        const token = data.get('token').trim();
+      submit: async (/** !FormData */ data) => {
+        const token = String(data.get('token')).trim();
         if (!(await isGood(token))) {
           throw new Problem(
             401,

@@ -7,7 +7,9 @@ import { GIB, plural } from '../format.js';
 import { field } from '../parts/field.js';
 import { say } from '../parts/notice.js';
 import { confirm, openForm } from './dialog.js';
+import { quotaFrom } from './quota.js';
 
+/** @return {void} */
 export function createTenant() {
   openForm({
     title: 'New tenant',
@@ -24,27 +26,32 @@ export function createTenant() {
       }),
       quotaFields({}),
     ],
-    submit: async (data) => {
-      const name = data.get('name').trim();
-      await call('POST', 'tenants', { body: { name, quota: quotaOf(data) } });
+    submit: async (/** !FormData */ data) => {
+      const name = String(data.get('name')).trim();
+      await call('POST', 'tenants', { body: { name, quota: quotaFrom(data) } });
       say(`Tenant ${name} was made.`);
     },
   });
 }
 
-/** Replaces the quota that is there now, and no other: it may have been changed meanwhile. */
+/**
+ * Replaces the quota that is shown; the server refuses it if the quota has changed meanwhile.
+ *
+ * @param {!rest.Tenant} tenant
+ * @return {!Promise<void>}
+ */
 export async function setQuota(tenant) {
   const path = `tenants/${encodeURIComponent(tenant.name)}`;
   try {
     const answer = await send('GET', path);
-    const { quota } = await answer.json();
+    const { quota } = /** @type {!rest.Tenant} */ (await answer.json());
     openForm({
       title: `Quota of ${tenant.name}`,
       label: 'Set',
       draw: () => quotaFields(quota ?? {}),
-      submit: async (data) => {
+      submit: async (/** !FormData */ data) => {
         const headers = { 'If-Match': answer.headers.get('ETag') };
-        await call('PUT', path, { headers, body: { quota: quotaOf(data) } });
+        await call('PUT', path, { headers, body: { quota: quotaFrom(data) } });
         say(`The quota of ${tenant.name} was set.`);
       },
     });
@@ -53,6 +60,10 @@ export async function setQuota(tenant) {
   }
 }
 
+/**
+ * @param {!rest.Tenant} tenant
+ * @return {void}
+ */
 export function deleteTenant(tenant) {
   confirm({
     title: `Delete tenant ${tenant.name}?`,
@@ -70,6 +81,10 @@ export function deleteTenant(tenant) {
   });
 }
 
+/**
+ * @param {!rest.Quota} quota
+ * @return {!Array<!page.Element>}
+ */
 function quotaFields(quota) {
   return [
     h('p', { class: 'hint' }, 'A field that is left empty limits nothing.'),
@@ -97,27 +112,22 @@ function quotaFields(quota) {
   ];
 }
 
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {(number|undefined)} value
+ * @param {!Object<string, string>} more
+ * @return {!page.Element}
+ */
 function number(label, name, value, more) {
-  return field({
-    label,
-    name,
-    type: 'number',
-    min: '0',
-    value: value === undefined ? '' : String(value),
-    ...more,
-  });
-}
-
-function quotaOf(data) {
-  const quota = {};
-  const take = (name, set) => {
-    if (data.get(name) !== '') {
-      set(Number(data.get(name)));
-    }
-  };
-  take('gpus', (amount) => (quota.gpus = amount));
-  take('memory', (amount) => (quota.memoryBytes = Math.round(amount * GIB)));
-  take('leases', (amount) => (quota.leases = amount));
-  take('priority', (amount) => (quota.maxPriority = amount));
-  return quota;
+  return field(
+    /** @type {!page.FieldOptions} */ ({
+      label,
+      name,
+      type: 'number',
+      min: '0',
+      value: value === undefined ? '' : String(value),
+      ...more,
+    }),
+  );
 }

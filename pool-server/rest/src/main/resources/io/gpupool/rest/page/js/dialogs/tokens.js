@@ -15,13 +15,18 @@ const ROLES = [
   ['admin', 'admin: changes the pool'],
 ];
 
+/**
+ * @param {string} tenant
+ * @return {void}
+ */
 export function showTokens(tenant) {
+  /** @type {(!Array<!rest.Token>|undefined)} */
   let tokens;
   let fault = '';
   const dialog = open({
     title: `Tokens of ${tenant}`,
     wide: true,
-    draw: ({ close }) => [
+    draw: (/** !page.Dialog */ { close }) => [
       fault
         ? h('p', { class: 'fault' }, fault)
         : tokens === undefined
@@ -42,6 +47,7 @@ export function showTokens(tenant) {
     ],
   });
 
+  /** @return {!Promise<void>} */
   async function load() {
     try {
       tokens = await list(`tokens?tenant=${encodeURIComponent(tenant)}`);
@@ -55,6 +61,11 @@ export function showTokens(tenant) {
   load();
 }
 
+/**
+ * @param {!rest.Token} token
+ * @param {function(): !Promise<void>} reload
+ * @return {!page.Element}
+ */
 function row(token, reload) {
   return h(
     'li',
@@ -82,6 +93,11 @@ function row(token, reload) {
   );
 }
 
+/**
+ * @param {!rest.Token} token
+ * @param {function(): !Promise<void>} reload
+ * @return {void}
+ */
 function revoke(token, reload) {
   confirm({
     title: `Revoke token ${token.id}?`,
@@ -95,6 +111,11 @@ function revoke(token, reload) {
   });
 }
 
+/**
+ * @param {string} tenant
+ * @param {function(): !Promise<void>} reload
+ * @return {void}
+ */
 function create(tenant, reload) {
   openForm({
     title: `New token of ${tenant}`,
@@ -120,14 +141,14 @@ function create(tenant, reload) {
         hint: 'what it is for',
       }),
     ],
-    submit: async (data) => {
+    submit: async (/** !FormData */ data) => {
       const days = Number(data.get('days'));
       const made = await call('POST', 'tokens', {
         body: {
           tenant,
           role: data.get('role'),
           validMillis: Math.round(days * DAY_MILLIS),
-          note: data.get('note').trim(),
+          note: String(data.get('note')).trim(),
         },
       });
       reload();
@@ -136,11 +157,16 @@ function create(tenant, reload) {
   });
 }
 
-/** The pool keeps a hash alone. */
+/**
+ * Shows a new token once: the pool keeps only its hash.
+ *
+ * @param {string} token
+ * @return {void}
+ */
 function show(token) {
   open({
     title: 'The new token',
-    draw: ({ close, redraw }) => [
+    draw: (/** !page.Dialog */ { close, redraw }) => [
       h('p', null, 'Keep it now: it is shown this once.'),
       h('code', { class: 'secret' }, token),
       h(

@@ -3,7 +3,12 @@
 
 import { h } from '../dom.js';
 
-/** A text or number field that begins with `value`; its further properties are the input's. */
+/**
+ * Returns a text or number field that begins with `value`.
+ *
+ * @param {!page.FieldOptions} options
+ * @return {!page.Element}
+ */
 export function field({ label, name, hint, unit, value, ...input }) {
   const id = `field-${name}`;
   return h(
@@ -26,19 +31,36 @@ export function field({ label, name, hint, unit, value, ...input }) {
   );
 }
 
-/** A box to be checked, with what it means beside it. */
-export function box({ label, name, hint, ...input }) {
-  const id = `field-${name}-${input.value ?? 'on'}`;
+/**
+ * Returns a checkbox with its explanation.
+ *
+ * @param {!page.FieldOptions} options
+ * @return {!page.Element}
+ */
+export function box({ label, name, hint, value = 'on', ...input }) {
+  const id = `field-${name}-${value}`;
   return h(
     'div',
     { class: 'box', key: id },
-    h('input', { type: 'checkbox', id, name, ...input, 'aria-describedby': hint && `${id}-hint` }),
+    h('input', {
+      type: 'checkbox',
+      id,
+      name,
+      value,
+      ...input,
+      'aria-describedby': hint && `${id}-hint`,
+    }),
     h('label', { for: id }, label),
     hint && h('p', { class: 'hint', id: `${id}-hint` }, hint),
   );
 }
 
-/** One of several: options are [value, text]. */
+/**
+ * Returns a choice of one option; options are pairs of value and text.
+ *
+ * @param {!page.FieldOptions} options
+ * @return {!page.Element}
+ */
 export function choice({ label, name, options, value, hint, ...select }) {
   const id = `field-${name}`;
   return h(

@@ -3,7 +3,15 @@
 
 import { h } from '../dom.js';
 
-/** The text says it all; the bar is for the eye. */
+/**
+ * Returns a figure with a bar. The text holds the whole information; the bar only illustrates it.
+ *
+ * @param {number} used
+ * @param {number} whole
+ * @param {string} text
+ * @param {string=} owner
+ * @return {!page.Element}
+ */
 export function meter(used, whole, text, owner = '') {
   const part = whole > 0 ? Math.min(1, used / whole) : 0;
   return h(

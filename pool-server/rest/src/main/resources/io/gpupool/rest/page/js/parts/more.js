@@ -4,7 +4,15 @@
 import { h } from '../dom.js';
 import { plural } from '../format.js';
 
-/** Shows more of so many things when it is pressed; nothing if all are shown. */
+/**
+ * Returns the button, or nothing if everything is shown.
+ *
+ * @param {number} shown
+ * @param {number} count
+ * @param {string} thing
+ * @param {function(): void} show
+ * @return {*}
+ */
 export function more(shown, count, thing, show) {
   return (
     count > shown &&

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short words on what was done, or what went wrong, in a corner of the page.
 
-import { h, patch } from '../dom.js';
+import { elementById, h, patch } from '../dom.js';
 
 const SHOWN_MILLIS = 6000;
 
+/** @type {!Array<{number: number, text: string, isFault: boolean}>} */
 let notices = [];
 let last = 0;
 
-/** Says that something was done; what is wrong stays until it is closed. */
+/**
+ * Shows a message for some seconds; an error stays until it is closed.
+ *
+ * @param {string} text
+ * @param {{isFault: boolean}=} options
+ * @return {void}
+ */
 export function say(text, { isFault = false } = {}) {
   const number = ++last;
   notices.push({ number, text, isFault });
@@ -18,14 +25,19 @@ export function say(text, { isFault = false } = {}) {
   }
 }
 
+/**
+ * @param {number} number
+ * @return {void}
+ */
 function forget(number) {
   notices = notices.filter((notice) => notice.number !== number);
   draw();
 }
 
+/** @return {void} */
 function draw() {
   patch(
-    document.getElementById('notices'),
+    elementById('notices'),
     notices.map(({ number, text, isFault }) =>
       h(
         'div',

@@ -5,23 +5,33 @@
 import { h } from '../dom.js';
 import { ownerClass } from '../owners.js';
 
-/** What is drawn: how large all of it is, a partition, a share, and how much of that is used. */
+/** @type {!page.BarMeasure} */
 export const MEMORY = {
-  whole: (gpu) => gpu.memoryBytes,
-  part: (partition) => partition.size.memoryBytes,
-  share: (use) => use.grant.memoryBytes,
-  used: (use) => use.usedMemoryBytes,
+  whole: (/** !rest.Gpu */ gpu) => gpu.memoryBytes,
+  part: (/** !rest.Partition */ partition) => partition.size.memoryBytes,
+  share: (/** !rest.GrantUse */ use) => use.grant.memoryBytes,
+  used: (/** !rest.GrantUse */ use) => use.usedMemoryBytes,
 };
 
+/** @type {!page.BarMeasure} */
 export const COMPUTE = {
   whole: () => 100,
-  part: (partition) => partition.size.computePercent,
-  share: (use) => use.grant.computePercent,
-  used: (use) => use.usedComputePercent,
+  part: (/** !rest.Partition */ partition) => partition.size.computePercent,
+  share: (/** !rest.GrantUse */ use) => use.grant.computePercent,
+  used: (/** !rest.GrantUse */ use) => use.usedComputePercent,
 };
 
-/** `extra` is drawn behind all, such as a partition that is about to be cut. */
-export function scale(card, measure, caption, { names = false, extra } = {}) {
+/**
+ * Returns the bar of a card. `extra` is drawn after everything else, such as a partition that is
+ * about to be cut.
+ *
+ * @param {!page.Card} card
+ * @param {!page.BarMeasure} measure
+ * @param {!page.Element} caption
+ * @param {{names: (boolean|undefined), extra: (number|undefined)}=} options
+ * @return {!page.Element}
+ */
+export function scale(card, measure, caption, { names = false, extra = 0 } = {}) {
   const whole = measure.whole(card.gpu);
   const pieces = [];
   const labels = [];
@@ -62,6 +72,13 @@ export function scale(card, measure, caption, { names = false, extra } = {}) {
   );
 }
 
+/**
+ * @param {!page.Share} share
+ * @param {number} at
+ * @param {!page.BarMeasure} measure
+ * @param {number} whole
+ * @return {!page.Element}
+ */
 function segment({ lease, use }, at, measure, whole) {
   const share = measure.share(use);
   const used = share > 0 ? Math.min(1, measure.used(use) / share) : 0;
@@ -77,6 +94,12 @@ function segment({ lease, use }, at, measure, whole) {
   );
 }
 
+/**
+ * @param {number} at
+ * @param {number} size
+ * @param {number} whole
+ * @return {{left: string, width: string}}
+ */
 function span(at, size, whole) {
   return { left: `${(100 * at) / whole}%`, width: `${(100 * size) / whole}%` };
 }

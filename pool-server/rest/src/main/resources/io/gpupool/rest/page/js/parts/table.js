@@ -3,37 +3,47 @@
 // becomes a block in which the columns' heads stand before the values.
 
 import { h } from '../dom.js';
+import { matching, sorted } from './arrange.js';
 
 /**
- * Remembers how one table is sorted and filtered.
+ * Returns a function that draws one table, and remembers how it is sorted and filtered.
  *
- * columns: {head, cell(row), order(row)?, class?, action?}; rows are told apart by `key`.
+ * @param {!page.TableOptions<T>} options
+ * @return {function(!Array<T>, function(): void): !Array<*>}
+ * @template T
  */
 export function sortable({ name, columns, key, filter, empty }) {
   let by = -1;
   let isDown = false;
   let text = '';
 
+  /**
+   * @param {number} column
+   * @param {function(): void} redraw
+   * @return {void}
+   */
   function sort(column, redraw) {
     isDown = by === column && !isDown;
     by = column;
     redraw();
   }
 
+  /**
+   * @param {!Array<T>} rows
+   * @return {!Array<T>}
+   */
   function arranged(rows) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = rows.filter((row) => {
-      const all = filter(row).join(' ').toLowerCase();
-      return words.every((word) => all.includes(word));
-    });
-    if (by >= 0) {
-      const order = columns[by].order;
-      found.sort((a, b) => compare(order(a), order(b)) * (isDown ? -1 : 1));
-    }
-    return found;
+    const found = matching(rows, text, filter);
+    const order = columns[by]?.order;
+    return order ? sorted(found, order, isDown) : found;
   }
 
-  return (rows, redraw) => {
+  /**
+   * @param {!Array<T>} rows
+   * @param {function(): void} redraw
+   * @return {!Array<*>}
+   */
+  function draw(rows, redraw) {
     const found = arranged(rows);
     return [
       rows.length > 0 &&
@@ -45,8 +55,8 @@ export function sortable({ name, columns, key, filter, empty }) {
             id: `${name}-filter`,
             type: 'search',
             placeholder: `Filter ${name}`,
-            oninput: (event) => {
-              text = event.target.value;
+            oninput: (/** !Event */ event) => {
+              text = /** @type {!HTMLInputElement} */ (event.target).value;
               redraw();
             },
           }),
@@ -83,8 +93,14 @@ export function sortable({ name, columns, key, filter, empty }) {
             ),
           ),
     ];
-  };
+  }
 
+  /**
+   * @param {!page.Column<T>} column
+   * @param {number} index
+   * @param {function(): void} redraw
+   * @return {!page.Element}
+   */
   function head(column, index, redraw) {
     if (column.action) {
       return h(
@@ -110,6 +126,11 @@ export function sortable({ name, columns, key, filter, empty }) {
     );
   }
 
+  /**
+   * @param {!page.Column<T>} column
+   * @param {T} row
+   * @return {!page.Element}
+   */
   function cell(column, row) {
     return h(
       'td',
@@ -120,11 +141,6 @@ export function sortable({ name, columns, key, filter, empty }) {
       h('div', null, column.cell(row)),
     );
   }
-}
 
-/** L9 before L10. */
-function compare(a, b) {
-  return typeof a === 'number' && typeof b === 'number'
-    ? a - b
-    : String(a).localeCompare(String(b), 'en', { numeric: true });
+  return draw;
 }

@@ -5,51 +5,74 @@ import { call } from '../api.js';
 import { h } from '../dom.js';
 import { clock, moment } from '../format.js';
 import { sortable } from '../parts/table.js';
+import { Pool } from '../pool.js';
 
 const LINES = 200;
 
+/** @type {(!Array<!rest.AuditLine>|undefined)} */
 let lines;
 let fault = '';
 let upTo = -1;
 
 const audit = sortable({
   name: 'audit',
-  key: (line) => line.id,
+  key: (/** !rest.AuditLine */ line) => line.id,
   empty: 'Nothing has been changed yet.',
-  filter: (line) => [line.actor, line.action, line.subject, line.detail],
+  filter: (/** !rest.AuditLine */ line) => [line.actor, line.action, line.subject, line.detail],
   columns: [
     {
       head: 'At',
       class: 'time',
-      order: (line) => line.atMillis,
-      cell: (line) => h('time', null, moment(line.atMillis)),
+      order: (/** !rest.AuditLine */ line) => line.atMillis,
+      cell: (/** !rest.AuditLine */ line) => h('time', null, moment(line.atMillis)),
     },
-    { head: 'Who', order: (line) => line.actor, cell: (line) => line.actor },
-    { head: 'Did', order: (line) => line.action, cell: (line) => line.action },
-    { head: 'To', order: (line) => line.subject, cell: (line) => line.subject },
-    { head: 'Detail', class: 'wide', cell: (line) => line.detail },
+    {
+      head: 'Who',
+      order: (/** !rest.AuditLine */ line) => line.actor,
+      cell: (/** !rest.AuditLine */ line) => line.actor,
+    },
+    {
+      head: 'Did',
+      order: (/** !rest.AuditLine */ line) => line.action,
+      cell: (/** !rest.AuditLine */ line) => line.action,
+    },
+    {
+      head: 'To',
+      order: (/** !rest.AuditLine */ line) => line.subject,
+      cell: (/** !rest.AuditLine */ line) => line.subject,
+    },
+    { head: 'Detail', class: 'wide', cell: (/** !rest.AuditLine */ line) => line.detail },
   ],
 });
 
 const seen = sortable({
   name: 'events',
-  key: (event) => String(event.number),
+  key: (/** !page.Event */ event) => String(event.number),
   empty: 'Nothing has changed since this page was opened.',
-  filter: (event) => [event.kind, event.id, event.text],
+  filter: (/** !page.Event */ event) => [event.kind, event.id, event.text],
   columns: [
     {
       head: 'At',
       class: 'time',
-      order: (event) => event.number,
-      cell: (event) => h('time', null, clock(event.at)),
+      order: (/** !page.Event */ event) => event.number,
+      cell: (/** !page.Event */ event) => h('time', null, clock(event.at)),
     },
-    { head: 'Of', order: (event) => event.kind, cell: (event) => event.kind },
-    { head: 'Event', class: 'wide', cell: (event) => event.text },
+    {
+      head: 'Of',
+      order: (/** !page.Event */ event) => event.kind,
+      cell: (/** !page.Event */ event) => event.kind,
+    },
+    { head: 'Event', class: 'wide', cell: (/** !page.Event */ event) => event.text },
   ],
 });
 
 export const activity = {
   title: 'Activity',
+  /**
+   * @param {!Pool} pool
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(pool, { redraw }) {
     // What changes the pool shows in its events, and is then in the audit log.
     const now = pool.events[0]?.number ?? 0;
@@ -79,6 +102,10 @@ export const activity = {
   },
 };
 
+/**
+ * @param {function(): void} redraw
+ * @return {!Promise<void>}
+ */
 async function load(redraw) {
   try {
     lines = (await call('GET', `audit?limit=${LINES}`)).items;

@@ -8,10 +8,22 @@ import { bytes, bytesOf, holder, percent, percentOf } from '../format.js';
 import { mayAdminister } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { COMPUTE, MEMORY, scale } from '../parts/scale.js';
+import { Pool } from '../pool.js';
 
+/**
+ * Returns a card with the bars of a GPU and its holders.
+ *
+ * @param {!Pool} pool
+ * @param {!page.Card} card
+ * @return {!page.Element}
+ */
 export function gpuCard(pool, card) {
   const { gpu } = card;
   const shares = sharesOf(card);
+  /**
+   * @param {function(!rest.GrantUse): number} of
+   * @return {number}
+   */
   const sum = (of) => shares.reduce((total, share) => total + of(share.use), 0);
   const titleId = `gpu-${gpu.server}-${gpu.gpu}`;
   return h(
@@ -27,14 +39,18 @@ export function gpuCard(pool, card) {
           'button',
           {
             type: 'button',
-            onclick: () => cut(pool, gpu.uuid),
+            onclick: () => cut(pool, card),
             'aria-label': `Cut a partition of GPU ${gpu.gpu} of ${gpu.server}`,
           },
           'Cut …',
         ),
     ),
     gpu.health === 'unhealthy' &&
-      h('p', { class: 'bad', role: 'alert' }, `Unhealthy, nothing of it is granted: ${gpu.problem}`),
+      h(
+        'p',
+        { class: 'bad', role: 'alert' },
+        `Unhealthy, nothing of it is granted: ${gpu.problem}`,
+      ),
     gpu.labels?.length > 0 && h('p', { class: 'labels' }, gpu.labels.join(' · ')),
     scale(
       card,
@@ -64,6 +80,11 @@ export function gpuCard(pool, card) {
   );
 }
 
+/**
+ * @param {string} title
+ * @param {!Array<!Array<string>>} figures
+ * @return {!page.Element}
+ */
 function caption(title, figures) {
   return h(
     'p',
@@ -77,6 +98,12 @@ function caption(title, figures) {
   );
 }
 
+/**
+ * @param {!Pool} pool
+ * @param {!page.Card} card
+ * @param {!page.PartitionShares} part
+ * @return {!page.Element}
+ */
 function partitionRow(pool, card, { partition, shares }) {
   const { name } = partition.ref;
   return h(
@@ -95,7 +122,7 @@ function partitionRow(pool, card, { partition, shares }) {
         h(
           'span',
           { class: 'actions' },
-          button('Resize', name, () => resize(pool, card.gpu.uuid, name)),
+          button('Resize', name, () => resize(pool, card, partition)),
           button('Delete', name, () => remove(partition)),
         ),
     ),
@@ -109,6 +136,12 @@ function partitionRow(pool, card, { partition, shares }) {
   );
 }
 
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {function(): void} onclick
+ * @return {!page.Element}
+ */
 function button(label, name, onclick) {
   return h(
     'button',
@@ -117,6 +150,10 @@ function button(label, name, onclick) {
   );
 }
 
+/**
+ * @param {!rest.Partition} partition
+ * @return {!Array<string>}
+ */
 function traits(partition) {
   const { target } = partition;
   return [
@@ -128,6 +165,10 @@ function traits(partition) {
   ].filter(Boolean);
 }
 
+/**
+ * @param {!page.Share} share
+ * @return {!page.Element}
+ */
 function shareRow({ lease, use }) {
   const { grant } = use;
   return h(
@@ -150,6 +191,10 @@ function shareRow({ lease, use }) {
   );
 }
 
+/**
+ * @param {!page.Card} card
+ * @return {!page.Element}
+ */
 function restRow(card) {
   const rest = uncut(card);
   const where = card.partitions.length > 0 ? 'In no partition' : 'Free';

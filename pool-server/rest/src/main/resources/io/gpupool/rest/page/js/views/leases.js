@@ -10,21 +10,48 @@ import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
 import { sortable } from '../parts/table.js';
+import { Pool } from '../pool.js';
 
+/** @type {!Pool} */
 let pool;
 
+/**
+ * @param {!rest.Lease} lease
+ * @param {function(!rest.GrantUse): number} of
+ * @return {number}
+ */
 const sum = (lease, of) => lease.grants.reduce((total, use) => total + of(use), 0);
+/**
+ * @param {!rest.Lease} lease
+ * @return {number}
+ */
 const usedMemory = (lease) => sum(lease, (use) => use.usedMemoryBytes);
+/**
+ * @param {!rest.Lease} lease
+ * @return {number}
+ */
 const memory = (lease) => sum(lease, (use) => use.grant.memoryBytes);
+/**
+ * @param {!rest.Lease} lease
+ * @return {number}
+ */
 const usedCompute = (lease) => sum(lease, (use) => use.usedComputePercent);
+/**
+ * @param {!rest.Lease} lease
+ * @return {number}
+ */
 const compute = (lease) => sum(lease, (use) => use.grant.computePercent);
+/**
+ * @param {!rest.Lease} lease
+ * @return {number}
+ */
 const gpuTime = (lease) => sum(lease, (use) => use.usedGpuNanos);
 
 const table = sortable({
   name: 'leases',
-  key: (lease) => lease.id,
+  key: (/** !rest.Lease */ lease) => lease.id,
   empty: 'Nothing is leased.',
-  filter: (lease) => [
+  filter: (/** !rest.Lease */ lease) => [
     lease.id,
     lease.state,
     lease.tenant,
@@ -36,38 +63,46 @@ const table = sortable({
   columns: [
     {
       head: 'Lease',
-      order: (lease) => lease.id,
-      cell: (lease) => h('a', { href: `#/leases/${lease.id}` }, lease.id),
+      order: (/** !rest.Lease */ lease) => lease.id,
+      cell: (/** !rest.Lease */ lease) => h('a', { href: `#/leases/${lease.id}` }, lease.id),
     },
-    { head: 'State', order: (lease) => lease.state, cell: (lease) => lease.state },
+    {
+      head: 'State',
+      order: (/** !rest.Lease */ lease) => lease.state,
+      cell: (/** !rest.Lease */ lease) => lease.state,
+    },
     {
       head: 'Tenant',
       class: 'short',
-      order: (lease) => lease.tenant,
-      cell: (lease) => [
+      order: (/** !rest.Lease */ lease) => lease.tenant,
+      cell: (/** !rest.Lease */ lease) => [
         h('span', { class: `swatch ${ownerClass(lease.tenant)}`, 'aria-hidden': 'true' }),
         lease.tenant,
       ],
     },
-    { head: 'Class', order: (lease) => lease.class, cell: (lease) => lease.class },
+    {
+      head: 'Class',
+      order: (/** !rest.Lease */ lease) => lease.class,
+      cell: (/** !rest.Lease */ lease) => lease.class,
+    },
     {
       head: 'Program',
-      order: (lease) => lease.holder.program,
-      cell: (lease) => [
+      order: (/** !rest.Lease */ lease) => lease.holder.program,
+      cell: (/** !rest.Lease */ lease) => [
         h('b', null, lease.holder.program),
         ` ${holder(lease.holder)} ${lease.holder.pid}`,
       ],
     },
     {
       head: 'GPU',
-      order: (lease) => place(lease.grants[0].grant),
-      cell: (lease) => lease.grants.map((use) => place(use.grant)).join(', '),
+      order: (/** !rest.Lease */ lease) => place(lease.grants[0].grant),
+      cell: (/** !rest.Lease */ lease) => lease.grants.map((use) => place(use.grant)).join(', '),
     },
     {
       head: 'Memory',
       class: 'measured',
       order: usedMemory,
-      cell: (lease) =>
+      cell: (/** !rest.Lease */ lease) =>
         meter(
           usedMemory(lease),
           memory(lease),
@@ -79,7 +114,7 @@ const table = sortable({
       head: 'Compute',
       class: 'measured',
       order: usedCompute,
-      cell: (lease) =>
+      cell: (/** !rest.Lease */ lease) =>
         meter(
           usedCompute(lease),
           compute(lease),
@@ -87,17 +122,22 @@ const table = sortable({
           ownerClass(lease.tenant),
         ),
     },
-    { head: 'GPU time', class: 'number', order: gpuTime, cell: (lease) => nanos(gpuTime(lease)) },
+    {
+      head: 'GPU time',
+      class: 'number',
+      order: gpuTime,
+      cell: (/** !rest.Lease */ lease) => nanos(gpuTime(lease)),
+    },
     {
       head: 'Age',
       class: 'number',
-      order: (lease) => pool.age('leases', lease.id, 'ageMillis'),
+      order: (/** !rest.Lease */ lease) => pool.age('leases', lease.id, 'ageMillis'),
       cell: age,
     },
     {
       head: 'Actions',
       action: true,
-      cell: (lease) =>
+      cell: (/** !rest.Lease */ lease) =>
         mayUse(lease.tenant) &&
         h(
           'button',
@@ -113,21 +153,35 @@ const table = sortable({
   ],
 });
 
-/** With the age at which it ends, if there is one. */
+/**
+ * Returns the age, with the age at which the lease ends if it has a limit.
+ *
+ * @param {!rest.Lease} lease
+ * @return {string}
+ */
 function age(lease) {
   const now = duration(pool.age('leases', lease.id, 'ageMillis'));
   return lease.timeLimitMillis > 0 ? `${now} of ${duration(lease.timeLimitMillis)}` : now;
 }
 
+/**
+ * @param {!rest.Grant} grant
+ * @return {string}
+ */
 function place(grant) {
   return `${grant.server}/${grant.gpu}${grant.partition && `/${grant.partition}`}`;
 }
 
 export const leases = {
   title: 'Leases',
+  /**
+   * @param {!Pool} seen
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(seen, { redraw }) {
     pool = seen;
-    const rows = pool.all('leases').sort((a, b) => byName(a.id, b.id));
+    const rows = pool.leases().sort((a, b) => byName(a.id, b.id));
     return [h('div', { class: 'head', key: 'head' }, h('h1', null, 'Leases')), table(rows, redraw)];
   },
   open: showLease,

@@ -5,8 +5,10 @@ import { byName, cards, sharesOf } from '../cards.js';
 import { h } from '../dom.js';
 import { bytes, duration, percent, plural } from '../format.js';
 import { more } from '../parts/more.js';
+import { Pool } from '../pool.js';
 import { gpuCard } from './gpu-card.js';
 import { serverActions } from './server-actions.js';
+import { isFound } from './server-filter.js';
 
 const AT_A_TIME = 24;
 
@@ -15,10 +17,15 @@ let text = '';
 
 export const overview = {
   title: 'Pool',
+  /**
+   * @param {!Pool} pool
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(pool, { redraw }) {
     const all = cards(pool);
-    const servers = pool.all('servers').sort((a, b) => byName(a.name, b.name));
-    const found = servers.filter((server) => matches(server, all));
+    const servers = pool.servers().sort((a, b) => byName(a.name, b.name));
+    const found = servers.filter((server) => isFound(server, all, text));
     return [
       h(
         'div',
@@ -37,10 +44,18 @@ export const overview = {
   },
 };
 
+/**
+ * @param {!Pool} pool
+ * @return {string}
+ */
 function emptiness(pool) {
   return pool.connection.live ? 'The pool has no servers.' : 'Waiting for the server …';
 }
 
+/**
+ * @param {function(): void} redraw
+ * @return {!Array<*>}
+ */
 function filter(redraw) {
   return [
     h('label', { class: 'hidden', for: 'pool-filter' }, 'Filter servers'),
@@ -48,8 +63,9 @@ function filter(redraw) {
       id: 'pool-filter',
       type: 'search',
       placeholder: 'Filter servers',
-      oninput: (event) => {
-        text = event.target.value.trim().toLowerCase();
+      oninput: (/** !Event */ event) => {
+        const input = /** @type {!HTMLInputElement} */ (event.target);
+        text = input.value.trim().toLowerCase();
         shown = AT_A_TIME;
         redraw();
       },
@@ -57,35 +73,29 @@ function filter(redraw) {
   ];
 }
 
-/** A server is found by its name, its GPUs' models, and who is on them. */
-function matches(server, all) {
-  return (
-    !text ||
-    [
-      server.name,
-      ...all
-        .filter((card) => card.gpu.server === server.name)
-        .flatMap((card) => [
-          card.gpu.name,
-          ...sharesOf(card).flatMap(({ lease }) => [
-            lease.id,
-            lease.tenant,
-            lease.holder.user,
-            lease.holder.program,
-          ]),
-        ]),
-    ].some((word) => word.toLowerCase().includes(text))
-  );
-}
-
+/**
+ * @param {!Pool} pool
+ * @param {!Array<!page.Card>} all
+ * @return {!page.Element}
+ */
 function summary(pool, all) {
   const uses = all.flatMap(sharesOf).map((share) => share.use);
+  /**
+   * @param {!Array<T>} list
+   * @param {function(T): number} of
+   * @return {number}
+   * @template T
+   */
   const sum = (list, of) => list.reduce((total, thing) => total + of(thing), 0);
   const memory = sum(all, (card) => card.gpu.memoryBytes);
   const leased = sum(uses, (use) => use.grant.memoryBytes);
+  /**
+   * @param {function(!rest.GrantUse): number} of
+   * @return {number}
+   */
   const time = (of) => (all.length === 0 ? 0 : sum(uses, of) / all.length);
   const figures = [
-    ['GPUs', String(all.length), plural(pool.all('servers').length, 'server')],
+    ['GPUs', String(all.length), plural(pool.servers().length, 'server')],
     [
       'Memory leased',
       bytes(leased),
@@ -96,12 +106,8 @@ function summary(pool, all) {
       percent(time((use) => use.grant.computePercent)),
       `${percent(time((use) => use.usedComputePercent))} used`,
     ],
-    ['Leases', String(pool.all('leases').length), plural(pool.all('sessions').length, 'session')],
-    [
-      'Waiting',
-      String(pool.all('queue').length),
-      pool.all('queue').length === 1 ? 'request' : 'requests',
-    ],
+    ['Leases', String(pool.leases().length), plural(pool.sessions().length, 'session')],
+    ['Waiting', String(pool.queue().length), pool.queue().length === 1 ? 'request' : 'requests'],
   ];
   return h(
     'dl',
@@ -117,6 +123,12 @@ function summary(pool, all) {
   );
 }
 
+/**
+ * @param {!Pool} pool
+ * @param {!rest.Server} server
+ * @param {!Array<!page.Card>} all
+ * @return {!page.Element}
+ */
 function serverSection(pool, server, all) {
   const titleId = `server-${server.name}`;
   return h(

@@ -7,14 +7,16 @@ import { duration, holder } from '../format.js';
 import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
 import { sortable } from '../parts/table.js';
+import { Pool } from '../pool.js';
 
+/** @type {!Pool} */
 let pool;
 
 const table = sortable({
   name: 'requests',
-  key: (request) => request.id,
+  key: (/** !rest.QueuedRequest */ request) => request.id,
   empty: 'Nothing waits: whoever asks gets what is free.',
-  filter: (request) => [
+  filter: (/** !rest.QueuedRequest */ request) => [
     request.id,
     request.tenant,
     request.holder.program,
@@ -25,42 +27,49 @@ const table = sortable({
     {
       head: 'Place',
       class: 'number',
-      order: (request) => request.position,
-      cell: (request) => String(request.position),
+      order: (/** !rest.QueuedRequest */ request) => request.position,
+      cell: (/** !rest.QueuedRequest */ request) => String(request.position),
     },
     {
       head: 'Program',
-      order: (request) => request.holder.program,
-      cell: (request) => [h('b', null, request.holder.program), ` ${holder(request.holder)}`],
+      order: (/** !rest.QueuedRequest */ request) => request.holder.program,
+      cell: (/** !rest.QueuedRequest */ request) => [
+        h('b', null, request.holder.program),
+        ` ${holder(request.holder)}`,
+      ],
     },
     {
       head: 'Tenant',
       class: 'short',
-      order: (request) => request.tenant,
-      cell: (request) => [
+      order: (/** !rest.QueuedRequest */ request) => request.tenant,
+      cell: (/** !rest.QueuedRequest */ request) => [
         h('span', { class: `swatch ${ownerClass(request.tenant)}`, 'aria-hidden': 'true' }),
         request.tenant,
       ],
     },
-    { head: 'Wants', cell: (request) => request.wanted },
-    { head: 'Waits because', class: 'wide', cell: (request) => request.reason },
+    { head: 'Wants', cell: (/** !rest.QueuedRequest */ request) => request.wanted },
+    {
+      head: 'Waits because',
+      class: 'wide',
+      cell: (/** !rest.QueuedRequest */ request) => request.reason,
+    },
     {
       head: 'Priority',
       class: 'number',
-      order: (request) => request.priority,
-      cell: (request) => String(request.priority),
+      order: (/** !rest.QueuedRequest */ request) => request.priority,
+      cell: (/** !rest.QueuedRequest */ request) => String(request.priority),
     },
     {
       head: 'Waited',
       class: 'number',
-      order: (request) => pool.age('queue', request.id, 'waitedMillis'),
-      cell: (request) =>
+      order: (/** !rest.QueuedRequest */ request) => pool.age('queue', request.id, 'waitedMillis'),
+      cell: (/** !rest.QueuedRequest */ request) =>
         `${duration(pool.age('queue', request.id, 'waitedMillis'))} of ${duration(request.waitLimitMillis)}`,
     },
     {
       head: 'Actions',
       action: true,
-      cell: (request) =>
+      cell: (/** !rest.QueuedRequest */ request) =>
         mayUse(request.tenant) &&
         h(
           'button',
@@ -78,9 +87,14 @@ const table = sortable({
 
 export const queue = {
   title: 'Queue',
+  /**
+   * @param {!Pool} seen
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(seen, { redraw }) {
     pool = seen;
-    const rows = pool.all('queue').sort((a, b) => a.position - b.position);
+    const rows = pool.queue().sort((a, b) => a.position - b.position);
     return [h('div', { class: 'head', key: 'head' }, h('h1', null, 'Queue')), table(rows, redraw)];
   },
 };

@@ -6,6 +6,12 @@ import { h } from '../dom.js';
 import { moment } from '../format.js';
 import { mayAdminister } from '../me.js';
 
+/**
+ * Returns the state of a server and its buttons.
+ *
+ * @param {!rest.Server} server
+ * @return {!page.Element}
+ */
 export function serverActions(server) {
   const { state } = server;
   return h(
@@ -18,6 +24,10 @@ export function serverActions(server) {
   );
 }
 
+/**
+ * @param {!rest.Server} server
+ * @return {*}
+ */
 function action(server) {
   const { state, name } = server;
   return state === 'ready'
@@ -25,12 +35,22 @@ function action(server) {
     : state !== 'stopping' && button('Uncordon', `Uncordon server ${name}`, () => uncordon(server));
 }
 
+/**
+ * @param {!rest.Server} server
+ * @return {string}
+ */
 function words({ state, drainDeadlineAtMillis }) {
   return state === 'draining' && drainDeadlineAtMillis > 0
     ? `draining until ${moment(drainDeadlineAtMillis)}`
     : state;
 }
 
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {function(): *} onclick
+ * @return {!page.Element}
+ */
 function button(label, name, onclick) {
   return h('button', { key: label, type: 'button', onclick, 'aria-label': name }, label);
 }

@@ -7,19 +7,30 @@ import { h } from '../dom.js';
 import { bytes, count, duration, holder, nanos } from '../format.js';
 import { mayUse } from '../me.js';
 import { sortable } from '../parts/table.js';
+import { Pool } from '../pool.js';
 
+/** @type {!Pool} */
 let pool;
 
+/**
+ * @param {!rest.Session} session
+ * @return {number}
+ */
 const memory = (session) => session.usedMemoryBytes.reduce((sum, part) => sum + part, 0);
 
-/** From and to the program's GPUs at other servers. */
+/**
+ * Returns the bytes between the program's GPUs on different servers.
+ *
+ * @param {!rest.Session} session
+ * @return {number}
+ */
 const peers = (session) => session.peerReceivedBytes + session.peerSentBytes;
 
 const table = sortable({
   name: 'sessions',
-  key: (session) => session.id,
+  key: (/** !rest.Session */ session) => session.id,
   empty: 'No program is attached.',
-  filter: (session) => [
+  filter: (/** !rest.Session */ session) => [
     session.leaseId,
     session.client.program,
     holder(session.client),
@@ -29,54 +40,63 @@ const table = sortable({
   columns: [
     {
       head: 'Program',
-      order: (session) => session.client.program,
-      cell: (session) => [
+      order: (/** !rest.Session */ session) => session.client.program,
+      cell: (/** !rest.Session */ session) => [
         h('b', null, session.client.program),
         ` ${holder(session.client)} ${session.client.pid}`,
       ],
     },
     {
       head: 'Lease',
-      order: (session) => session.leaseId,
-      cell: (session) => h('a', { href: `#/leases/${session.leaseId}` }, session.leaseId),
+      order: (/** !rest.Session */ session) => session.leaseId,
+      cell: (/** !rest.Session */ session) =>
+        h('a', { href: `#/leases/${session.leaseId}` }, session.leaseId),
     },
-    { head: 'Server', order: (session) => session.server, cell: (session) => session.server },
-    { head: 'State', order: (session) => session.state, cell: (session) => session.state },
+    {
+      head: 'Server',
+      order: (/** !rest.Session */ session) => session.server,
+      cell: (/** !rest.Session */ session) => session.server,
+    },
+    {
+      head: 'State',
+      order: (/** !rest.Session */ session) => session.state,
+      cell: (/** !rest.Session */ session) => session.state,
+    },
     {
       head: 'Calls/s',
       class: 'number',
-      order: (session) => session.callsPerSecond,
-      cell: (session) => count(session.callsPerSecond),
+      order: (/** !rest.Session */ session) => session.callsPerSecond,
+      cell: (/** !rest.Session */ session) => count(session.callsPerSecond),
     },
     {
       head: 'Calls',
       class: 'number',
-      order: (session) => session.calls,
-      cell: (session) => count(session.calls),
+      order: (/** !rest.Session */ session) => session.calls,
+      cell: (/** !rest.Session */ session) => count(session.calls),
     },
     {
       head: 'Received',
       class: 'number',
-      order: (session) => session.receivedBytes,
-      cell: (session) => bytes(session.receivedBytes),
+      order: (/** !rest.Session */ session) => session.receivedBytes,
+      cell: (/** !rest.Session */ session) => bytes(session.receivedBytes),
     },
     {
       head: 'Sent',
       class: 'number',
-      order: (session) => session.sentBytes,
-      cell: (session) => bytes(session.sentBytes),
+      order: (/** !rest.Session */ session) => session.sentBytes,
+      cell: (/** !rest.Session */ session) => bytes(session.sentBytes),
     },
     {
       head: 'Between servers',
       class: 'number',
       order: peers,
-      cell: (session) => bytes(peers(session)),
+      cell: (/** !rest.Session */ session) => bytes(peers(session)),
     },
     {
       head: 'Memory',
       class: 'number',
       order: memory,
-      cell: (session) => [
+      cell: (/** !rest.Session */ session) => [
         bytes(memory(session)),
         session.driverMemoryBytes > 0 && ` (driver ${bytes(session.driverMemoryBytes)})`,
       ],
@@ -84,26 +104,27 @@ const table = sortable({
     {
       head: 'GPU time',
       class: 'number',
-      order: (session) => session.gpuNanos,
-      cell: (session) => nanos(session.gpuNanos),
+      order: (/** !rest.Session */ session) => session.gpuNanos,
+      cell: (/** !rest.Session */ session) => nanos(session.gpuNanos),
     },
     {
       head: 'Waited',
       class: 'number',
-      order: (session) => session.waitedNanos,
-      cell: (session) => nanos(session.waitedNanos),
+      order: (/** !rest.Session */ session) => session.waitedNanos,
+      cell: (/** !rest.Session */ session) => nanos(session.waitedNanos),
     },
     {
       head: 'Age',
       class: 'number',
-      order: (session) => pool.age('sessions', session.id, 'ageMillis'),
-      cell: (session) => duration(pool.age('sessions', session.id, 'ageMillis')),
+      order: (/** !rest.Session */ session) => pool.age('sessions', session.id, 'ageMillis'),
+      cell: (/** !rest.Session */ session) =>
+        duration(pool.age('sessions', session.id, 'ageMillis')),
     },
     {
       head: 'Last error',
       class: 'wide',
-      order: (session) => session.lastError,
-      cell: (session) =>
+      order: (/** !rest.Session */ session) => session.lastError,
+      cell: (/** !rest.Session */ session) =>
         session.lastError
           ? h('span', { class: 'bad' }, session.lastError)
           : h('span', { class: 'muted' }, 'none'),
@@ -111,8 +132,8 @@ const table = sortable({
     {
       head: 'Actions',
       action: true,
-      cell: (session) =>
-        mayUse(pool.one('leases', session.leaseId)?.tenant) &&
+      cell: (/** !rest.Session */ session) =>
+        mayUse(pool.lease(session.leaseId)?.tenant) &&
         h(
           'button',
           {
@@ -129,11 +150,14 @@ const table = sortable({
 
 export const sessions = {
   title: 'Sessions',
+  /**
+   * @param {!Pool} seen
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(seen, { redraw }) {
     pool = seen;
-    const rows = pool
-      .all('sessions')
-      .sort((a, b) => byName(a.leaseId, b.leaseId) || byName(a.id, b.id));
+    const rows = pool.sessions().sort((a, b) => byName(a.leaseId, b.leaseId) || byName(a.id, b.id));
     return [
       h('div', { class: 'head', key: 'head' }, h('h1', null, 'Sessions')),
       table(rows, redraw),

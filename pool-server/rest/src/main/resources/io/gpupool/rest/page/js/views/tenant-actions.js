@@ -6,12 +6,21 @@ import { showTokens } from '../dialogs/tokens.js';
 import { h } from '../dom.js';
 import { mayAdminister } from '../me.js';
 
+/**
+ * Returns the buttons above the table.
+ *
+ * @return {*}
+ */
 export function tenantTools() {
-  return (
-    mayAdminister() && h('button', { type: 'button', onclick: createTenant }, 'New tenant …')
-  );
+  return mayAdminister() && h('button', { type: 'button', onclick: createTenant }, 'New tenant …');
 }
 
+/**
+ * Returns the buttons of one tenant.
+ *
+ * @param {!rest.Tenant} tenant
+ * @return {?Array<!page.Element>}
+ */
 export function tenantActions(tenant) {
   if (!mayAdminister()) {
     return null;
@@ -23,6 +32,13 @@ export function tenantActions(tenant) {
   ];
 }
 
+/**
+ * @param {string} label
+ * @param {string} what
+ * @param {!rest.Tenant} tenant
+ * @param {function(): *} onclick
+ * @return {!page.Element}
+ */
 function button(label, what, tenant, onclick) {
   return h(
     'button',

@@ -7,19 +7,20 @@ import { bytes, bytesOf, count } from '../format.js';
 import { ownerClass } from '../owners.js';
 import { meter } from '../parts/meter.js';
 import { sortable } from '../parts/table.js';
+import { Pool } from '../pool.js';
 import { tenantActions, tenantTools } from './tenant-actions.js';
 
 const table = sortable({
   name: 'tenants',
-  key: (tenant) => tenant.name,
+  key: (/** !rest.Tenant */ tenant) => tenant.name,
   empty: 'There are no tenants.',
-  filter: (tenant) => [tenant.name],
+  filter: (/** !rest.Tenant */ tenant) => [tenant.name],
   columns: [
     {
       head: 'Tenant',
       class: 'short',
-      order: (tenant) => tenant.name,
-      cell: (tenant) => [
+      order: (/** !rest.Tenant */ tenant) => tenant.name,
+      cell: (/** !rest.Tenant */ tenant) => [
         h('span', { class: `swatch ${ownerClass(tenant.name)}`, 'aria-hidden': 'true' }),
         h('b', null, tenant.name),
       ],
@@ -27,8 +28,8 @@ const table = sortable({
     {
       head: 'GPUs',
       class: 'measured',
-      order: (tenant) => tenant.usedGpus,
-      cell: (tenant) =>
+      order: (/** !rest.Tenant */ tenant) => tenant.usedGpus,
+      cell: (/** !rest.Tenant */ tenant) =>
         used(
           tenant,
           tenant.usedGpus,
@@ -40,22 +41,22 @@ const table = sortable({
     {
       head: 'Memory',
       class: 'measured',
-      order: (tenant) => tenant.usedMemoryBytes,
-      cell: (tenant) =>
+      order: (/** !rest.Tenant */ tenant) => tenant.usedMemoryBytes,
+      cell: (/** !rest.Tenant */ tenant) =>
         used(tenant, tenant.usedMemoryBytes, tenant.quota?.memoryBytes, bytesOf, bytes),
     },
     {
       head: 'Leases',
       class: 'measured',
-      order: (tenant) => tenant.usedLeases,
-      cell: (tenant) =>
+      order: (/** !rest.Tenant */ tenant) => tenant.usedLeases,
+      cell: (/** !rest.Tenant */ tenant) =>
         used(tenant, tenant.usedLeases, tenant.quota?.leases, (a, b) => `${a} of ${b}`, String),
     },
     {
       head: 'Highest priority',
       class: 'number',
-      order: (tenant) => tenant.quota?.maxPriority ?? Infinity,
-      cell: (tenant) =>
+      order: (/** !rest.Tenant */ tenant) => tenant.quota?.maxPriority ?? Infinity,
+      cell: (/** !rest.Tenant */ tenant) =>
         tenant.quota?.maxPriority === undefined
           ? h('span', { class: 'muted' }, 'any')
           : String(tenant.quota.maxPriority),
@@ -64,7 +65,16 @@ const table = sortable({
   ],
 });
 
-/** What is not limited has no bar. */
+/**
+ * Returns an amount with its limit as a bar, or without a bar if there is no limit.
+ *
+ * @param {!rest.Tenant} tenant
+ * @param {number} amount
+ * @param {(number|undefined)} limit
+ * @param {function(number, number): string} both
+ * @param {function(number): string} one
+ * @return {!page.Element}
+ */
 function used(tenant, amount, limit, both, one) {
   return limit === undefined || limit === null
     ? h(
@@ -82,8 +92,13 @@ function used(tenant, amount, limit, both, one) {
 
 export const tenants = {
   title: 'Tenants',
+  /**
+   * @param {!Pool} pool
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(pool, { redraw }) {
-    const rows = pool.all('tenants').sort((a, b) => byName(a.name, b.name));
+    const rows = pool.tenants().sort((a, b) => byName(a.name, b.name));
     return [
       h('div', { class: 'head', key: 'head' }, h('h1', null, 'Tenants'), tenantTools()),
       table(rows, redraw),

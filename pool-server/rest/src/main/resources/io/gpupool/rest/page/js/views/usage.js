@@ -6,6 +6,7 @@ import { h } from '../dom.js';
 import { bytes, percent } from '../format.js';
 import { more } from '../parts/more.js';
 import { plot } from '../parts/plot.js';
+import { Pool } from '../pool.js';
 import { MEASURES, average, seriesOf } from '../series.js';
 import { historyOf } from '../use-history.js';
 
@@ -16,11 +17,20 @@ const FIRST = { hour: 'ten seconds', day: 'five minutes' };
 let back = 'hour';
 let shown = AT_A_TIME;
 
-/** What was drawn of a history; it is the same as long as that is. */
+/**
+ * The elements drawn for a history.
+ *
+ * @type {!WeakMap<!rest.GpuHistory, !Array<*>>}
+ */
 const drawn = new WeakMap();
 
 export const usage = {
   title: 'Usage',
+  /**
+   * @param {!Pool} pool
+   * @param {!page.DrawContext} context
+   * @return {!Array<*>}
+   */
   draw(pool, { redraw }) {
     const all = cards(pool);
     return [
@@ -40,6 +50,10 @@ export const usage = {
   },
 };
 
+/**
+ * @param {function(): void} redraw
+ * @return {!page.Element}
+ */
 function choice(redraw) {
   return h(
     'div',
@@ -62,6 +76,11 @@ function choice(redraw) {
   );
 }
 
+/**
+ * @param {!rest.Gpu} gpu
+ * @param {!page.KnownHistory} known
+ * @return {!page.Element}
+ */
 function section(gpu, { history, fault }) {
   const titleId = `usage-${gpu.server}-${gpu.gpu}`;
   return h(
@@ -79,6 +98,10 @@ function section(gpu, { history, fault }) {
   );
 }
 
+/**
+ * @param {!rest.GpuHistory} history
+ * @return {*}
+ */
 function content(history) {
   if (history.samples.length === 0) {
     return h(
@@ -97,48 +120,62 @@ function content(history) {
   return drawn.get(history);
 }
 
+/**
+ * @param {!rest.GpuHistory} history
+ * @param {!Array<!page.Series>} series
+ * @return {!Array<!page.Element>}
+ */
 function plots(history, series) {
-  const total = (measure) =>
-    series.reduce((sum, one) => sum + average(one, history, MEASURES[measure]), 0);
-  const common = { history, series };
-  const time = { ...common, top: 100, unit: percent };
+  /**
+   * @param {!page.Measure} measure
+   * @return {number}
+   */
+  const total = (measure) => series.reduce((sum, one) => sum + average(one, history, measure), 0);
   return [
-    plot({
-      ...time,
+    plot(history, series, {
+      top: 100,
+      unit: percent,
       title: 'Used',
       explanation: '% of the GPU’s time; dashed: granted',
       measure: MEASURES.used,
       line: MEASURES.granted,
-      words: `${percent(total('used'))} on average`,
+      words: `${percent(total(MEASURES.used))} on average`,
     }),
-    plot({
-      ...time,
+    plot(history, series, {
+      top: 100,
+      unit: percent,
       title: 'Granted',
       explanation: '% of the GPU’s time',
       measure: MEASURES.granted,
-      words: `${percent(total('granted'))} on average`,
+      words: `${percent(total(MEASURES.granted))} on average`,
     }),
-    plot({
-      ...time,
+    plot(history, series, {
+      top: 100,
+      unit: percent,
       title: 'Waited',
       explanation: '% of the time, each program’s',
       measure: MEASURES.waited,
-      words: `${percent(total('waited'))} on average`,
+      words: `${percent(total(MEASURES.waited))} on average`,
     }),
-    plot({
-      ...common,
+    plot(history, series, {
       title: 'Memory used',
       explanation: `of ${bytes(history.memoryBytes)}; dashed: granted`,
       measure: MEASURES.memory,
       line: MEASURES.grantedMemory,
       top: history.memoryBytes,
       unit: bytes,
-      words: `${bytes(total('memory'))} on average`,
+      words: `${bytes(total(MEASURES.memory))} on average`,
     }),
   ];
 }
 
-/** The leases by their colours, and in figures what the plots show. */
+/**
+ * Returns a table that explains the colours and repeats the plots in figures.
+ *
+ * @param {!rest.GpuHistory} history
+ * @param {!Array<!page.Series>} series
+ * @return {!page.Element}
+ */
 function legend(history, series) {
   if (series.length === 0) {
     return h('p', { class: 'muted', key: 'legend' }, 'Nothing was leased in this time.');
@@ -168,8 +205,17 @@ function legend(history, series) {
   );
 }
 
+/**
+ * @param {!rest.GpuHistory} history
+ * @param {!page.Series} one
+ * @return {!page.Element}
+ */
 function row(history, one) {
-  const mean = (measure) => average(one, history, MEASURES[measure]);
+  /**
+   * @param {!page.Measure} measure
+   * @return {number}
+   */
+  const mean = (measure) => average(one, history, measure);
   const swatch = h('span', { class: `swatch colour-${one.colour}`, 'aria-hidden': 'true' });
   return h(
     'tr',
@@ -183,9 +229,9 @@ function row(history, one) {
         : [h('b', null, one.id), h('span', { class: 'who' }, ` ${one.program} ${one.holder}`)],
     ),
     h('td', { 'data-head': 'Tenant' }, one.tenant || '–'),
-    h('td', { class: 'number', 'data-head': 'Used' }, percent(mean('used'))),
-    h('td', { class: 'number', 'data-head': 'Granted' }, percent(mean('granted'))),
-    h('td', { class: 'number', 'data-head': 'Waited' }, percent(mean('waited'))),
-    h('td', { class: 'number', 'data-head': 'Memory' }, bytes(mean('memory'))),
+    h('td', { class: 'number', 'data-head': 'Used' }, percent(mean(MEASURES.used))),
+    h('td', { class: 'number', 'data-head': 'Granted' }, percent(mean(MEASURES.granted))),
+    h('td', { class: 'number', 'data-head': 'Waited' }, percent(mean(MEASURES.waited))),
+    h('td', { class: 'number', 'data-head': 'Memory' }, bytes(mean(MEASURES.memory))),
   );
 }
