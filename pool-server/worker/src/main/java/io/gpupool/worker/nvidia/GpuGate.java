@@ -5,66 +5,58 @@ import io.gpupool.cuda.BackendTraits.Caller;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.cuda.DriverTime.SliceState;
 import io.gpupool.soft.exec.launch.DeviceTime;
-import java.util.ArrayDeque;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Gate before one GPU's driver: operations are submitted while it is the lease's time slice, and no
- * more of them than a time slice may outlast. Any thread may call it.
+ * Gate before one GPU's driver: it lets operations through in the lease's time slices, and no more
+ * of them than may be in flight when a slice ends. Any thread may call it.
  */
 final class GpuGate implements Passage {
   /*
-   * A driver cannot be told to stop what was submitted. So what is under way is bounded in time: by
+   * A driver cannot be told to stop what was submitted. So the work in flight is bounded in time, by
    * the cost of each operation, which is learned from timing events around batches of them. When the
-   * time slice is over nothing more is submitted, what is under way is awaited, and only then does another
-   * lease have the GPU: the card would slice its time between two contexts otherwise, and the events
-   * of each would measure the other's work as well.
+   * time slice ends, nothing more is submitted, the work in flight finishes, and only then does
+   * another lease have the GPU: otherwise the card would slice its time between two contexts, and
+   * the events of each would measure the other's work as well.
    *
-   * A lease that is alone on its GPU has large batches and a bound that it does not notice. It is
-   * still bounded, for a neighbour that comes has to wait for what is under way then. A thread that
-   * submits the same operation over and over does so without the lock (Express).
+   * A lease without competitors on its GPU has large batches and a bound that it does not notice. It
+   * is still bounded, because a neighbour that comes has to wait for the work in flight. A thread
+   * that submits the same operation over and over does so without the lock (Express).
    *
-   * What does not end in a multiple of its expected time stops holding up others: it may be hung, or
-   * wait for a host function, for another process, or for work that is still before this gate. The
-   * card slices its time then, and what was used is charged when it is known.
+   * Work that does not end in a multiple of its expected time stops holding up others. It may hang,
+   * or wait for a host function, for another process, or for work that is still before this gate.
+   * The card slices its time then, and the work is charged when it has ended.
    *
-   * Whoever has to wait does so outside the lock, one of them for the time slice; a thread of the gate's
-   * own looks after what is under way, for the program may come back to it late.
+   * Threads wait outside the lock, and one of them switches the time slice. A thread of the gate's
+   * own watches the work in flight, because the program may come back to it late.
    */
-  private static final long LOOK_NANOS = 50_000;
+  private static final long POLL_NANOS = 50_000;
   private static final long WATCH_NANOS = 100_000;
-  private static final long WATCH_ALONE_NANOS = 1_000_000;
-  private static final long HARVEST_ALONE_NANOS = 5_000_000;
+  private static final long WATCH_UNCONTENDED_NANOS = 1_000_000;
+  private static final long HARVEST_UNCONTENDED_NANOS = 5_000_000;
   private static final long WATCH_IDLE_NANOS = 20_000_000;
 
   private static final int BATCHES_IN_BOUND = 8;
-  private static final int MAX_EXPRESS = 1 << 20;
-  private static final long ALONE_BATCH_NANOS = 10_000_000;
-  private static final long ALONE_BOUND_NANOS = 50_000_000;
-
-  /** For so long a program that is alone waits for room. */
-  private static final long ALONE_PATIENCE_NANOS = 20_000_000;
-
-  private static final long MOST_OVERDUE_NANOS = 1_000_000_000;
-  private static final int OVERDUE_TIMES = 4;
+  private static final long UNCONTENDED_BATCH_NANOS = 10_000_000;
+  private static final long UNCONTENDED_BOUND_NANOS = 50_000_000;
 
   /** While streams may wait for host functions: half of what a driver takes before it blocks. */
   private static final int MAX_BEHIND_HOST_FUNCTIONS = 512;
 
   private static final int HOST_FUNCTION_BATCH = 64;
-  private static final long HOST_FUNCTION_OVERDUE_NANOS = 5_000_000;
   private static final long HOST_FUNCTION_PATIENCE_NANOS = 5_000_000_000L;
 
   private final DriverTime time;
-  private final TimingEvents events;
   private final Caller caller;
   private final long boundNanos;
-  private final long aloneBoundNanos;
-  private final long overdueNanos;
+  private final long uncontendedBoundNanos;
   private final DeviceTime.Use use;
   private final Thread watcher;
-  private final CostTable costs = new CostTable();
+
+  /** The permission of a thread to submit without the lock, if one has it. */
+  private final AtomicReference<Express> express = new AtomicReference<>();
 
   /** Calls of the driver that have begun and not returned. */
   private final AtomicInteger calls = new AtomicInteger();
@@ -72,26 +64,20 @@ final class GpuGate implements Passage {
   /** Threads that wait until they may submit: they end the time slice, or go on with it. */
   private final AtomicInteger waiting = new AtomicInteger();
 
+  private volatile SliceState sliceState = SliceState.UNCONTENDED;
+
   // Guarded by this.
-  private final ArrayDeque<Batch> underWay = new ArrayDeque<>();
-  private final ArrayDeque<Batch> overdue = new ArrayDeque<>();
-  private Batch open;
-  private long underWayNanos;
-  private int underWayOperations;
+  private final CostTable costs = new CostTable();
+  private final WorkInFlight inFlight;
+  private final OpenBatch open;
   private boolean busy;
   private boolean switching;
-  private volatile SliceState sliceState = SliceState.UNCONTENDED;
   private long latestKey;
-  private Express given;
-  private Cost givenCost;
-  private volatile Express express;
-  private long previousEnd;
-  private long previousContext;
-  private long progressNanos;
   private long harvestedAt;
   private long quietNanos;
   private boolean parked;
 
+  /** What a thread does next that wants to submit an operation. */
   private enum Step {
     GO,
     WAIT,
@@ -100,7 +86,7 @@ final class GpuGate implements Passage {
   }
 
   /**
-   * Limits of what is under way while others want the GPU.
+   * Limits of the work in flight while others want the GPU.
    *
    * @param boundNanos how long it may take
    * @param overdueNanos how long it may last before it stops holding up others; longer if it is
@@ -114,14 +100,14 @@ final class GpuGate implements Passage {
     }
   }
 
-  /** Makes the gate, and the thread that looks after it. */
+  /** Makes the gate, and starts the thread that watches the work in flight. */
   GpuGate(int gpu, DriverTime time, TimingEvents events, Caller caller, Limits limits) {
     this.time = time;
-    this.events = events;
     this.caller = caller;
     boundNanos = limits.boundNanos;
-    aloneBoundNanos = Math.max(ALONE_BOUND_NANOS, boundNanos);
-    overdueNanos = limits.overdueNanos;
+    uncontendedBoundNanos = Math.max(UNCONTENDED_BOUND_NANOS, boundNanos);
+    inFlight = new WorkInFlight(events, caller, new WorkMeter(time, events), limits.overdueNanos);
+    open = new OpenBatch(events, inFlight, calls, express);
     use =
         () -> {
           caller.lookAround();
@@ -136,7 +122,7 @@ final class GpuGate implements Passage {
    * @param key of its cost
    */
   Passage enter(long context, long stream, long key) {
-    Express permission = express;
+    Express permission = express.get();
     if (permission != null
         && !caller.hasHostFunctions()
         && permission.admits(context, stream, key)) {
@@ -165,7 +151,7 @@ final class GpuGate implements Passage {
         case PASS -> pass();
         case WAIT -> {
           caller.lookAround();
-          LockSupport.parkNanos(LOOK_NANOS);
+          LockSupport.parkNanos(POLL_NANOS);
         }
       }
       step = admit(context, stream, key, System.nanoTime() - since);
@@ -176,51 +162,33 @@ final class GpuGate implements Passage {
   public void exit(int result) {
     if (result != 0) {
       synchronized (this) {
-        if (open != null) {
-          open.fail();
-        }
+        open.fail();
       }
     }
     int ignored = calls.decrementAndGet();
   }
 
-  /** The program looks at a stream, or marks a place in one: a good time to measure. */
+  /** Ends the open batch: the program queries a stream or records an event in one. */
   void look() {
     if (sliceState == SliceState.CONTENDED) {
       synchronized (this) {
-        boolean ignored = closeOpen(System.nanoTime());
+        boolean ignored = open.close(System.nanoTime());
       }
     }
   }
 
-  /** A stream is about to be destroyed. */
-  synchronized void streamEnds(long stream) {
-    if (open != null && open.touches(stream) && !closeOpen(System.nanoTime())) {
+  /** Forgets a stream that is about to be destroyed. */
+  synchronized void endStream(long stream) {
+    if (open.touches(stream) && !open.close(System.nanoTime())) {
       // Another thread's call is under way: this stream's work goes on, and is not measured.
-      given = null;
-      open = null;
+      open.abandon();
     }
   }
 
-  /** A context is about to be destroyed, with its streams and events. */
-  synchronized void contextEnds(long context) {
-    if (open != null && open.context == context) {
-      boolean ignored = takeBack();
-      given = null;
-      open = null;
-    }
-    underWay.removeIf(batch -> {
-      boolean ends = batch.context == context;
-      if (ends) {
-        leave(batch);
-      }
-      return ends;
-    });
-    overdue.removeIf(batch -> batch.context == context);
-    if (previousContext == context) {
-      previousEnd = TimingEvents.NONE;
-    }
-    events.forget(context);
+  /** Forgets a context that is about to be destroyed, with its streams and events. */
+  synchronized void endContext(long context) {
+    open.endContext(context);
+    inFlight.endContext(context);
   }
 
   private synchronized Step admit(long context, long stream, long key, long waitedNanos) {
@@ -232,54 +200,28 @@ final class GpuGate implements Passage {
       return Step.BEGIN;
     }
     Cost cost = costs.of(key);
-    if (!takeBack()) {
+    if (!open.revokePermission()) {
       return Step.WAIT;
     }
-    boolean alone = sliceState == SliceState.UNCONTENDED;
-    if (!alone && isOver()) {
+    boolean contended = isContended();
+    if (contended && isOver()) {
       return awaitEnd();
     }
-    long nanos = cost.nanosOr(alone ? ALONE_BATCH_NANOS : boundNanos);
-    if (!hasRoom(nanos, waitedNanos) || !makeBatch(context, stream, cost, nanos)) {
+    long nanos = cost.nanosOr(contended ? boundNanos : UNCONTENDED_BATCH_NANOS);
+    if (!hasRoom(nanos, waitedNanos) || !makeRoomInBatch(context, stream, cost, nanos)) {
       return Step.WAIT;
     }
-    open.add(events, stream, cost, nanos);
-    if (alone && key == latestKey && cost.isKnown()) {
-      give(context, stream, key, cost);
+    open.add(context, stream, cost, nanos);
+    if (!contended && key == latestKey && cost.isKnown()) {
+      open.permit(context, stream, key, cost, UNCONTENDED_BATCH_NANOS);
     }
     latestKey = key;
     int ignored = calls.incrementAndGet();
     return Step.GO;
   }
 
-  /** Lets the calling thread go on with an operation until the open batch is full. */
-  private void give(long context, long stream, long key, Cost cost) {
-    long each = Math.max(1, cost.nanosOr(1));
-    long times = (ALONE_BATCH_NANOS - open.expectedNanos()) / each;
-    if (times > 1) {
-      given = new Express(context, stream, key, (int) Math.min(times, MAX_EXPRESS));
-      givenCost = cost;
-      express = given;
-    }
-  }
-
-  /** Has the open batch count what was submitted without the lock; false while something is. */
-  private boolean takeBack() {
-    if (given == null) {
-      return true;
-    }
-    express = null;
-    if (!given.revoke()) {
-      return false;
-    }
-    if (open != null) {
-      open.addMore(givenCost, given.count());
-      if (given.hasFailed()) {
-        open.fail();
-      }
-    }
-    given = null;
-    return true;
+  private boolean isContended() {
+    return sliceState != SliceState.UNCONTENDED;
   }
 
   private boolean isOver() {
@@ -289,12 +231,9 @@ final class GpuGate implements Passage {
     return sliceState == SliceState.ENDED;
   }
 
-  /** Waits for what is under way; then the time slice may go. */
+  /** Waits for the work in flight; then the time slice may pass on. */
   private Step awaitEnd() {
-    long now = System.nanoTime();
-    boolean ignored = closeOpen(now);
-    harvest(now);
-    giveUpOverdue(now);
+    closeAndHarvest(System.nanoTime());
     if (!isDrained()) {
       return Step.WAIT;
     }
@@ -303,135 +242,55 @@ final class GpuGate implements Passage {
   }
 
   private boolean hasRoom(long nanos, long waitedNanos) {
-    boolean alone = sliceState == SliceState.UNCONTENDED;
-    long boundNow = alone ? aloneBoundNanos : boundNanos;
-    if (isInTime(nanos, boundNow) && isInCount()) {
+    boolean contended = isContended();
+    long bound = contended ? boundNanos : uncontendedBoundNanos;
+    if (isInTime(nanos, bound) && isInCount()) {
       return true;
     }
     long now = System.nanoTime();
-    boolean ignored = closeOpen(now);
-    harvest(now);
-    giveUpOverdue(now);
-    return (isInTime(nanos, boundNow) || alone && isStalled(now))
+    closeAndHarvest(now);
+    return (isInTime(nanos, bound) || !contended && inFlight.isStalled(now))
         && (isInCount() || waitedNanos > HOST_FUNCTION_PATIENCE_NANOS);
   }
 
-  /** Whether nothing has ended for so long that what is under way may wait for what is not. */
-  private boolean isStalled(long now) {
-    return now - progressNanos
-        > Math.clamp(OVERDUE_TIMES * underWayNanos, ALONE_PATIENCE_NANOS, MOST_OVERDUE_NANOS);
-  }
-
-  private boolean isInTime(long nanos, long boundNow) {
-    long ahead = underWayNanos + (open == null ? 0 : open.expectedNanos());
-    return ahead == 0 || ahead + nanos <= boundNow;
+  private boolean isInTime(long nanos, long bound) {
+    long ahead = inFlight.expectedNanos() + open.expectedNanos();
+    return ahead == 0 || ahead + nanos <= bound;
   }
 
   private boolean isInCount() {
-    int operations = underWayOperations + (open == null ? 0 : open.operations());
-    return operations < MAX_BEHIND_HOST_FUNCTIONS || !caller.hasHostFunctions();
+    return inFlight.operations() + open.operations() < MAX_BEHIND_HOST_FUNCTIONS
+        || !caller.hasHostFunctions();
   }
 
-  /** Sees that there is an open batch that takes an operation; false if that cannot be now. */
-  private boolean makeBatch(long context, long stream, Cost cost, long nanos) {
-    boolean takes = open == null || !isFull(open, cost, nanos) && open.takes(context, stream, cost);
-    if (!takes && !closeOpen(System.nanoTime())) {
-      return false;
-    }
-    if (open == null) {
-      open = new Batch(context, System.nanoTime());
-    }
-    return true;
+  /** Ends the open batch if an operation does not fit; returns false if that cannot be now. */
+  private boolean makeRoomInBatch(long context, long stream, Cost cost, long nanos) {
+    boolean fits = open.isEmpty() || !isBatchFull(cost, nanos) && open.takes(context, stream, cost);
+    return fits || open.close(System.nanoTime());
   }
 
-  private boolean isFull(Batch batch, Cost cost, long nanos) {
-    boolean alone = sliceState == SliceState.UNCONTENDED;
-    long most = alone ? ALONE_BATCH_NANOS : boundNanos / BATCHES_IN_BOUND;
-    return batch.expectedNanos() + nanos > most
-        || !alone && !cost.isKnown()
-        || batch.operations() >= HOST_FUNCTION_BATCH && caller.hasHostFunctions();
+  private boolean isBatchFull(Cost cost, long nanos) {
+    boolean contended = isContended();
+    long most = contended ? boundNanos / BATCHES_IN_BOUND : UNCONTENDED_BATCH_NANOS;
+    return open.expectedNanos() + nanos > most
+        || contended && !cost.isKnown()
+        || open.operations() >= HOST_FUNCTION_BATCH && caller.hasHostFunctions();
   }
 
-  /** False while a call is in the driver: its work would be behind the batch's last event. */
-  private boolean closeOpen(long now) {
-    if (calls.get() > 0 || !takeBack()) {
-      return false;
-    }
-    if (open == null) {
-      return true;
-    }
-    open.close(events, now);
-    if (underWay.isEmpty()) {
-      progressNanos = now;
-    }
-    underWay.add(open);
-    underWayNanos += open.expectedNanos();
-    underWayOperations += open.operations();
-    open = null;
-    return true;
+  private void closeAndHarvest(long now) {
+    boolean ignored = open.close(now);
+    harvest(now);
   }
 
   private void harvest(long now) {
-    while (!underWay.isEmpty() && underWay.peek().isReached(events)) {
-      Batch batch = underWay.poll();
-      leave(batch);
-      account(batch);
-      progressNanos = now;
+    inFlight.harvest(now, isContended());
+    if (isContended()) {
+      inFlight.giveUpOverdue(now);
     }
-    while (!overdue.isEmpty() && overdue.peek().isReached(events)) {
-      account(overdue.poll());
-    }
-  }
-
-  private void leave(Batch batch) {
-    underWayNanos -= batch.expectedNanos();
-    underWayOperations -= batch.operations();
-  }
-
-  private void account(Batch batch) {
-    long end = batch.lastEnd(events);
-    long elapsed = batch.elapsedNanos(events, end);
-    long spent = elapsed;
-    if (previousEnd != TimingEvents.NONE && end != TimingEvents.NONE) {
-      if (previousContext == batch.context) {
-        // The batch before it may have taken part of that time.
-        spent = Math.clamp(events.elapsedNanos(previousEnd, end), 0, elapsed);
-      }
-      events.release(previousContext, previousEnd);
-    }
-    if (sliceState == SliceState.UNCONTENDED && batch.isStarved(elapsed)) {
-      spent = Math.min(spent, batch.expectedNanos());
-    }
-    batch.learn(elapsed);
-    batch.release(events, end);
-    previousEnd = end;
-    previousContext = batch.context;
-    time.addMeasured(spent);
   }
 
   private boolean isDrained() {
-    return calls.get() == 0 && open == null && underWay.isEmpty();
-  }
-
-  /** What takes far too long does not count as under way any more. */
-  private void giveUpOverdue(long now) {
-    Batch oldest = underWay.peek();
-    if (oldest == null) {
-      return;
-    }
-    long patience =
-        caller.hasHostFunctions()
-            ? HOST_FUNCTION_OVERDUE_NANOS
-            : Math.max(
-                overdueNanos, Math.min(OVERDUE_TIMES * oldest.expectedNanos(), MOST_OVERDUE_NANOS));
-    if (sliceState == SliceState.UNCONTENDED || now - progressNanos < patience) {
-      return;
-    }
-    for (Batch batch : underWay) {
-      leave(batch);
-      overdue.add(batch);
-    }
-    underWay.clear();
+    return calls.get() == 0 && open.isEmpty() && inFlight.isEmpty();
   }
 
   private void begin() {
@@ -475,43 +334,42 @@ final class GpuGate implements Passage {
     }
   }
 
-  /** Sees to what is under way; returns when to look again, 0 for when there is work. */
+  /** Watches the work in flight; returns the time until the next look, 0 for when there is work. */
   private synchronized long watchOnce(long now) {
     if (switching) {
-      return WATCH_ALONE_NANOS;
+      return WATCH_UNCONTENDED_NANOS;
     }
     if (!busy) {
-      harvest(now);
-      parked = overdue.isEmpty() && now - quietNanos > WATCH_IDLE_NANOS;
-      return parked ? 0 : WATCH_ALONE_NANOS;
+      inFlight.harvest(now, isContended());
+      parked = !inFlight.hasOverdue() && now - quietNanos > WATCH_IDLE_NANOS;
+      return parked ? 0 : WATCH_UNCONTENDED_NANOS;
     }
-    boolean alone = sliceState == SliceState.UNCONTENDED;
-    if (alone && now - harvestedAt < HARVEST_ALONE_NANOS) {
+    boolean contended = isContended();
+    if (!contended && now - harvestedAt < HARVEST_UNCONTENDED_NANOS) {
       return renew(now);
     }
     harvestedAt = now;
-    if (open != null && now - open.openedNanos > (alone ? ALONE_BATCH_NANOS : WATCH_NANOS)) {
-      boolean ignored = closeOpen(now);
+    if (open.isOlderThan(contended ? WATCH_NANOS : UNCONTENDED_BATCH_NANOS, now)) {
+      boolean ignored = open.close(now);
     }
     harvest(now);
-    giveUpOverdue(now);
     if (isDrained() && waiting.get() == 0) {
       quietNanos = now;
       busy = false;
       time.workFinished();
       time.end(now);
-      return alone ? WATCH_ALONE_NANOS : WATCH_NANOS;
+      return contended ? WATCH_NANOS : WATCH_UNCONTENDED_NANOS;
     }
     return renew(now);
   }
 
-  /** Sees whether others want the GPU; returns when to look again. */
+  /** Renews the time slice; returns the time until the next look. */
   private long renew(long now) {
     sliceState = time.renew(now);
-    if (sliceState == SliceState.UNCONTENDED) {
-      return WATCH_ALONE_NANOS;
+    if (!isContended()) {
+      return WATCH_UNCONTENDED_NANOS;
     }
-    boolean ignored = takeBack();
+    boolean ignored = open.revokePermission();
     return WATCH_NANOS;
   }
 }

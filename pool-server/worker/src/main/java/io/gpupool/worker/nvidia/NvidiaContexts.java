@@ -163,7 +163,7 @@ abstract class NvidiaContexts extends NvidiaMemory {
     Integer gpu = gpuOfContext.get(context);
     GpuGate gate = gpu == null ? null : gates.get(gpu);
     if (gate != null) {
-      gate.contextEnds(context);
+      gate.endContext(context);
     }
   }
 
@@ -171,7 +171,7 @@ abstract class NvidiaContexts extends NvidiaMemory {
 
   @Override
   public int cuStreamDestroy_v2(long hStream) {
-    gates.values().forEach(gate -> gate.streamEnds(hStream));
+    gates.values().forEach(gate -> gate.endStream(hStream));
     return super.cuStreamDestroy_v2(hStream);
   }
 

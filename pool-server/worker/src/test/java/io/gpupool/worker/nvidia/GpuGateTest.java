@@ -299,7 +299,7 @@ class GpuGateTest {
   void context_thatEnds_leavesNothingToWaitFor() throws Exception {
     teach(KERNEL, 3 * MILLI);
     submit(KERNEL);
-    gate.contextEnds(CONTEXT);
+    gate.endContext(CONTEXT);
     AtomicInteger submitted = submitMany(1, KERNEL);
     await(() -> submitted.get() == 1);
   }
