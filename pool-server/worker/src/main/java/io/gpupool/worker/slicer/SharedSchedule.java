@@ -149,13 +149,13 @@ final class SharedSchedule implements FairShares.Leases {
     return false;
   }
 
-  void activeUntil(int lease, int session, long nanos) {
-    WORD.setRelease(page, (long) SchedulePage.activeUntil(lease, session), nanos);
+  void markActive(int lease, int session, long untilNanos) {
+    WORD.setRelease(page, (long) SchedulePage.activeUntil(lease, session), untilNanos);
   }
 
   // Work that was submitted to a driver.
 
-  void underWay(int lease, int session, long untilNanos) {
+  void markUnderWay(int lease, int session, long untilNanos) {
     WORD.setRelease(page, (long) SchedulePage.underWay(lease, session), untilNanos);
   }
 

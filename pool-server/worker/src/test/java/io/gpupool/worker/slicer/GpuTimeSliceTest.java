@@ -176,7 +176,7 @@ class GpuTimeSliceTest {
     other.await(System.nanoTime());
     assertThat(other.isOver()).isFalse();
     assertThat(silent.isOver()).isTrue();
-    assertThat(usedNanos(0)).isGreaterThanOrEqualTo(GpuTimeSlice.LAPSE_NANOS - MILLI);
+    assertThat(usedNanos(0)).isGreaterThanOrEqualTo(SliceHolding.LAPSE_NANOS - MILLI);
     other.end(System.nanoTime());
   }
 
@@ -303,7 +303,7 @@ class GpuTimeSliceTest {
     put(SchedulePage.leaseWord(0, SchedulePage.VIRTUAL_TIME), 300 * MILLI);
     put(SchedulePage.leaseWord(1, SchedulePage.VIRTUAL_TIME), 200 * MILLI);
     long now = System.nanoTime();
-    schedule.activeUntil(1, 0, now - MILLI);
+    schedule.markActive(1, 0, now - MILLI);
     schedule.serve(0, now);
     assertThat(schedule.virtualNow()).isEqualTo(200 * MILLI);
     schedule.serve(0, now + 10 * MILLI);
