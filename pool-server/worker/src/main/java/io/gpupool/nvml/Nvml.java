@@ -123,7 +123,7 @@ public final class Nvml {
     return status.isPresent() && status.getAsInt() == P2P_OK;
   }
 
-  /** How a GPU is now; what it or its driver does not tell is empty. */
+  /** Measures a GPU. */
   public Sample sample(Device device) {
     long card = device.card();
     LibNvml.MemoryInfo memory = new LibNvml.MemoryInfo();
@@ -132,14 +132,15 @@ public final class Nvml {
         asked == LibNvml.GPU_IS_LOST ? "lost" : remapping(card),
         asked == LibNvml.SUCCESS ? OptionalLong.of(memory.usedBytes) : OptionalLong.empty(),
         device.isSlice() ? OptionalInt.empty() : utilization(card),
-        number(celsius -> library.nvmlDeviceGetTemperature(card, TEMPERATURE_GPU, celsius)),
-        number(milliwatts -> library.nvmlDeviceGetPowerUsage(card, milliwatts)),
-        number(milliwatts -> library.nvmlDeviceGetEnforcedPowerLimit(card, milliwatts)),
-        number(percent -> library.nvmlDeviceGetFanSpeed(card, percent)),
+        new Cooling(
+            number(celsius -> library.nvmlDeviceGetTemperature(card, TEMPERATURE_GPU, celsius)),
+            number(percent -> library.nvmlDeviceGetFanSpeed(card, percent))),
+        new Power(
+            number(milliwatts -> library.nvmlDeviceGetPowerUsage(card, milliwatts)),
+            number(milliwatts -> library.nvmlDeviceGetEnforcedPowerLimit(card, milliwatts))),
         performanceState(card),
         clocks(card),
-        errors(card, ECC_CORRECTED),
-        errors(card, ECC_UNCORRECTED));
+        new MemoryErrors(errors(card, ECC_CORRECTED), errors(card, ECC_UNCORRECTED)));
   }
 
   private OptionalInt utilization(long card) {
@@ -185,31 +186,37 @@ public final class Nvml {
   }
 
   /**
-   * What a GPU tells of itself.
+   * Measurements of a GPU; those that it or its driver does not give are empty.
    *
    * @param condition {@code ok}, {@code lost}, {@code row-remap-pending} or {@code
    *     row-remap-failed}
    * @param utilizationPercent time of the last second in which a kernel ran
-   * @param powerLimitMilliwatts the one that is in force
-   * @param fanPercent of the highest speed, as it is meant to be
    * @param performanceState 0, the fastest, to 15
-   * @param correctedErrors of its memory, since the driver was loaded
-   * @param uncorrectedErrors the same
    */
   public record Sample(
       String condition,
       OptionalLong usedBytes,
       OptionalInt utilizationPercent,
-      OptionalInt temperatureCelsius,
-      OptionalInt powerMilliwatts,
-      OptionalInt powerLimitMilliwatts,
-      OptionalInt fanPercent,
+      Cooling cooling,
+      Power power,
       OptionalInt performanceState,
       Clocks clocks,
-      OptionalLong correctedErrors,
-      OptionalLong uncorrectedErrors) {}
+      MemoryErrors errors) {}
 
-  /** How fast the parts of a GPU run now, in megahertz. */
+  /**
+   * Temperature of a GPU, and the speed of its fan.
+   *
+   * @param fanPercent the intended part of the highest speed
+   */
+  public record Cooling(OptionalInt temperatureCelsius, OptionalInt fanPercent) {}
+
+  /** Power that a GPU takes, and the limit that is in force. */
+  public record Power(OptionalInt milliwatts, OptionalInt limitMilliwatts) {}
+
+  /** Errors of a GPU's memory since the driver was loaded. */
+  public record MemoryErrors(OptionalLong corrected, OptionalLong uncorrected) {}
+
+  /** Present clock rates of the parts of a GPU, in megahertz. */
   public record Clocks(
       OptionalInt graphics, OptionalInt sm, OptionalInt memory, OptionalInt video) {}
 

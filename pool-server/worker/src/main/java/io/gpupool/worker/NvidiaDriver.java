@@ -21,10 +21,12 @@ final class NvidiaDriver {
           Map.entry(3, "see the kernel's log for lines that begin with NVRM"),
           Map.entry(
               46,
-              "a GPU is in compute mode Exclusive_Process or Prohibited; nvidia-smi -c 0 sets Default"),
+              "a GPU is in compute mode Exclusive_Process or Prohibited; nvidia-smi -c 0 sets"
+                  + " Default"),
           Map.entry(
               100,
-              "the driver sees no GPU: is there a /dev/nvidia0, and was this container given GPUs?"),
+              "the driver sees no GPU: is there a /dev/nvidia0, and was this container given"
+                  + " GPUs?"),
           Map.entry(
               SYSTEM_NOT_READY, "on machines with NVSwitch nvidia-fabricmanager has to run first"),
           Map.entry(
@@ -33,8 +35,8 @@ final class NvidiaDriver {
                   + " the machine"),
           Map.entry(
               804,
-              "the library is one for forward compatibility, which this GPU does not support: use the"
-                  + " driver's own"),
+              "the library is one for forward compatibility, which this GPU does not support: use"
+                  + " the driver's own"),
           Map.entry(
               805,
               "the MPS control daemon cannot be reached: is it of the same user as the server?"),
@@ -42,17 +44,17 @@ final class NvidiaDriver {
               806, "the MPS server did not answer; the log of nvidia-cuda-mps-control says why"),
           Map.entry(
               807,
-              "the MPS server recovers from a fault of one of its programs; others can start when all"
-                  + " of them have ended"),
+              "the MPS server recovers from a fault of one of its programs; others can start when"
+                  + " all of them have ended"),
           Map.entry(
               808,
-              "a GPU serves 48 programs at a time by MPS, 60 with newer drivers; wait for some to end,"
-                  + " or use --sharing timeslice"),
+              "a GPU serves 48 programs at a time by MPS, 60 with newer drivers; wait for some to"
+                  + " end, or use --sharing timeslice"),
           Map.entry(809, "the GPU has no connections left for more programs by MPS"),
           Map.entry(
               999,
-              "is the kernel module nvidia-uvm loaded, and /dev/nvidia-uvm there? nvidia-modprobe -u -c=0"
-                  + " does both"));
+              "is the kernel module nvidia-uvm loaded, and /dev/nvidia-uvm there? nvidia-modprobe"
+                  + " -u -c=0 does both"));
 
   private NvidiaDriver() {}
 
@@ -62,7 +64,7 @@ final class NvidiaDriver {
    * @param options which libraries, and how GPUs are shared
    * @throws DriverException if it is not there or does not start; says why, and what to do
    */
-  static Backend start(WorkerOptions options) throws DriverException {
+  static Backend start(WorkerOptions.Driver options) throws DriverException {
     DriverAddresses.reserve(0);
     try {
       LibCuda.open(options.libcuda());

@@ -7,7 +7,6 @@ import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.assignment.AssignedSession;
-import io.gpupool.worker.assignment.Assignment;
 import io.gpupool.worker.assignment.Confinement;
 import io.gpupool.worker.control.CacheLink;
 import io.gpupool.worker.control.ControlLink;
@@ -17,16 +16,11 @@ import io.gpupool.worker.gpu.DividedCards;
 import io.gpupool.worker.gpu.Probe;
 import io.gpupool.worker.gpu.Trial;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.os.ServerFile;
-import io.gpupool.worker.os.UnixSocket;
-import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.warmup.WarmUp;
 import io.gpupool.worker.watch.GpuWatch;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 
 /**
  * The worker process: waits as a spare until the pool-server assigns a session to it, runs that
@@ -64,7 +58,9 @@ public final class WorkerMain {
   /** Slices of cards are named alone: a process sees one of them, if it is told which. */
   private static int probe(WorkerOptions options) throws DriverException {
     List<String> parts =
-        options.isSoft() || options.undivided() ? List.of() : DividedCards.uuids(options.libnvml());
+        options.isSoft() || options.driver().undivided()
+            ? List.of()
+            : DividedCards.uuids(options.driver().libnvml());
     if (parts.isEmpty()) {
       Probe.lines(Backends.open(options, KernelCache.NONE)).forEach(System.out::println);
     } else {
@@ -75,11 +71,11 @@ public final class WorkerMain {
 
   private static int watch(WorkerOptions options) throws DriverException {
     Nvml nvml =
-        Nvml.open(options.libnvml())
+        Nvml.open(options.driver().libnvml())
             .orElseThrow(() ->
                 new DriverException(
                     DriverException.Stage.NOT_FOUND,
-                    options.libnvml() + " cannot be loaded and initialised"));
+                    options.driver().libnvml() + " cannot be loaded and initialised"));
     new GpuWatch(nvml, System.out).run();
     return 0;
   }
@@ -89,11 +85,11 @@ public final class WorkerMain {
     return 0;
   }
 
-  /** Returns when the control connection is closed. */
+  /** Runs until the control connection is closed. */
   private static int serve(WorkerOptions options)
       throws IOException, WireException, DriverException {
     Confinement confinement = Confinement.of(System.getenv());
-    ControlLink control = new ControlLink(confinement.connect(options.control().orElseThrow()));
+    ControlLink control = new ControlLink(confinement.connect(options.control()));
     control.send(
         TextMessage.ofType("hello")
             .put("pid", ProcessHandle.current().pid())
@@ -106,62 +102,7 @@ public final class WorkerMain {
         .name("start")
         .daemon()
         .start(() -> start(options, control, session, cache, confinement));
-    for (Optional<TextMessage> message = control.receive();
-        message.isPresent();
-        message = control.receive()) {
-      switch (message.get().type()) {
-        case "assign" -> {
-          List<ServerFile> files = new ArrayList<>();
-          for (int i = Assignment.descriptors(message.get()); i > 0; i--) {
-            OptionalInt file = control.receiveDescriptor();
-            if (file.isEmpty()) {
-              return 0;
-            }
-            files.add(new ServerFile(file.getAsInt()));
-          }
-          if (message.get().get("inbox").isPresent()) {
-            OptionalInt inbox = control.receiveDescriptor();
-            if (inbox.isEmpty()) {
-              return 0;
-            }
-            exchange.handOverBy(new UnixSocket(inbox.getAsInt()));
-          }
-          session.assign(Assignment.of(message.get(), files));
-        }
-        case "attach" -> {
-          OptionalInt stream = control.receiveDescriptor();
-          if (stream.isEmpty()) {
-            return 0;
-          }
-          session.attach(stream.getAsInt());
-        }
-        case "peer" -> {
-          int link = (int) message.get().requireNumber("link", PeerConnections.MAX_LINKS - 1);
-          Optional<String> refused = message.get().get("error");
-          if (refused.isPresent()) {
-            session.peerRefused(link, refused.get());
-          } else {
-            OptionalInt socket = control.receiveDescriptor();
-            if (socket.isEmpty()) {
-              return 0;
-            }
-            session.peer(link, socket.getAsInt());
-          }
-        }
-        case "shared" -> {
-          boolean follows = message.get().get("descriptor").isPresent();
-          exchange.answered(
-              message.get(), follows ? control.receiveDescriptor() : OptionalInt.empty());
-        }
-        case "cached" -> {
-          boolean follows = message.get().get("descriptor").isPresent();
-          cache.answered(
-              message.get(), follows ? control.receiveDescriptor() : OptionalInt.empty());
-        }
-        case "released" -> exchange.released(message.get());
-        default -> throw new WireException("unknown message '" + message.get().type() + "'");
-      }
-    }
+    new ControlMessages(control, session, exchange, cache).handleAll();
     return 0;
   }
 
@@ -172,14 +113,14 @@ public final class WorkerMain {
       CacheLink cache,
       Confinement confinement) {
     try {
-      if (options.late()) {
+      if (options.driver().late()) {
         warmUp(options, control, session);
         session.awaitAssignment().environment().forEach(Posix::setEnvironment);
       }
       List<KernelOutput> output = options.isSoft() ? List.of() : KernelOutput.redirect();
       Backend backend = Backends.open(options, KernelCache.on(cache.kernels()));
       session.ready(backend, output);
-      if (!options.late()) {
+      if (!options.driver().late()) {
         warmUp(options, control, session);
         // A spare has time for it now; a session that is there already has waited for it.
         confinement.complete();

@@ -36,8 +36,8 @@ class NvmlTest {
     Nvml.Sample sample = nvml.sample(card);
     assertThat(sample.condition()).isEqualTo("ok");
     assertThat(sample.usedBytes()).isEqualTo(OptionalLong.empty());
-    assertThat(sample.temperatureCelsius()).isEqualTo(OptionalInt.empty());
+    assertThat(sample.cooling().temperatureCelsius()).isEqualTo(OptionalInt.empty());
     assertThat(sample.clocks().sm()).isEqualTo(OptionalInt.empty());
-    assertThat(sample.uncorrectedErrors()).isEqualTo(OptionalLong.empty());
+    assertThat(sample.errors().uncorrected()).isEqualTo(OptionalLong.empty());
   }
 }

@@ -18,9 +18,9 @@ class WorkerOptionsTest {
 
   @Test
   void inFlightBound_isFourMillisecondsUnlessGiven() {
-    assertThat(parse().inFlightBoundMillis()).isEqualTo(4);
-    assertThat(parse("--in-flight-bound", "1").inFlightBoundMillis()).isEqualTo(1);
-    assertThat(parse("--in-flight-bound", "1000").inFlightBoundMillis()).isEqualTo(1000);
+    assertThat(parse().driver().inFlightBoundMillis()).isEqualTo(4);
+    assertThat(parse("--in-flight-bound", "1").driver().inFlightBoundMillis()).isEqualTo(1);
+    assertThat(parse("--in-flight-bound", "1000").driver().inFlightBoundMillis()).isEqualTo(1000);
   }
 
   @ParameterizedTest

@@ -137,7 +137,7 @@ public final class AssignedSession {
     Ready parts = ready.join();
     confinement.complete();
     Ledger ledger = assignment.openLedger();
-    List<SessionTimeSlice> slices = assignment.joinTimeSlices();
+    List<SessionTimeSlice> slices = assignment.schedule().join();
     List<LeasedGpu> gpus = assignment.driverGpus();
     for (int i = 0; i < slices.size(); i++) {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), slices.get(i));
@@ -204,10 +204,10 @@ public final class AssignedSession {
         .put("fenced", counters.answered())
         .put("refused", ledger.refused())
         .put("driverMemory", counters.driverMemoryBytes())
-        .put("bytesIn", counters.bytesIn())
-        .put("bytesOut", counters.bytesOut())
-        .put("peerBytesIn", counters.peerBytesIn())
-        .put("peerBytesOut", counters.peerBytesOut())
+        .put("bytesIn", counters.client().bytesIn())
+        .put("bytesOut", counters.client().bytesOut())
+        .put("peerBytesIn", counters.peers().bytesIn())
+        .put("peerBytesOut", counters.peers().bytesOut())
         .put("gpuNanos", slices.stream().mapToLong(SessionTimeSlice::usedNanos).sum())
         .put("waitedNanos", slices.stream().mapToLong(SessionTimeSlice::waitedNanos).sum())
         .put("throttledNanos", slices.stream().mapToLong(SessionTimeSlice::throttledNanos).sum())

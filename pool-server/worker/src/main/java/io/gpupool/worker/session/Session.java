@@ -11,6 +11,7 @@ import io.gpupool.cuda.RequestHeader;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import java.util.function.Supplier;
@@ -140,10 +141,8 @@ public final class Session {
     return new SessionCounters(
         published,
         answers.replies(),
-        receivedBytes,
-        answers.sentBytes(),
-        peers.receivedBytes(),
-        peers.sentBytes(),
+        new Traffic(receivedBytes, answers.sentBytes()),
+        new Traffic(peers.receivedBytes(), peers.sentBytes()),
         calls.overheadBytes(),
         waits.size(),
         lastError);

@@ -81,17 +81,17 @@ public final class GpuWatch {
         new StringBuilder("sample uuid=" + device.uuid() + " condition=" + sample.condition());
     add(line, "used", sample.usedBytes());
     add(line, "utilization", sample.utilizationPercent());
-    add(line, "temperature", sample.temperatureCelsius());
-    add(line, "power", sample.powerMilliwatts());
-    add(line, "limit", sample.powerLimitMilliwatts());
-    add(line, "fan", sample.fanPercent());
+    add(line, "temperature", sample.cooling().temperatureCelsius());
+    add(line, "power", sample.power().milliwatts());
+    add(line, "limit", sample.power().limitMilliwatts());
+    add(line, "fan", sample.cooling().fanPercent());
     add(line, "performance", sample.performanceState());
     add(line, "graphics", sample.clocks().graphics());
     add(line, "sm", sample.clocks().sm());
     add(line, "memory", sample.clocks().memory());
     add(line, "video", sample.clocks().video());
-    add(line, "corrected", sample.correctedErrors());
-    add(line, "ecc", sample.uncorrectedErrors());
+    add(line, "corrected", sample.errors().corrected());
+    add(line, "ecc", sample.errors().uncorrected());
     String reached = peers.get(device);
     return reached.isEmpty() ? line.toString() : line + " peers=" + reached;
   }

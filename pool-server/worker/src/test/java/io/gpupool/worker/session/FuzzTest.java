@@ -101,7 +101,7 @@ class FuzzTest {
       pipe.disconnect();
       String reason = pipe.reason();
       SessionCounters counters = pipe.session.counters();
-      return new Outcome(reason, counters.calls(), counters.bytesIn());
+      return new Outcome(reason, counters.calls(), counters.client().bytesIn());
     }
   }
 

@@ -181,8 +181,8 @@ class SeveralSessionsTest {
     long target = filled(1, 0, lengthBytes);
     pull(1, target, source, lengthBytes, STREAM);
     assertThat(sessions[1].download(target, lengthBytes, STREAM)).isEqualTo(bytes);
-    assertThat(sessions[1].counters().peerBytesIn()).isEqualTo(lengthBytes);
-    assertThat(sessions[0].counters().peerBytesOut()).isEqualTo(lengthBytes);
+    assertThat(sessions[1].counters().peers().bytesIn()).isEqualTo(lengthBytes);
+    assertThat(sessions[0].counters().peers().bytesOut()).isEqualTo(lengthBytes);
   }
 
   @Test

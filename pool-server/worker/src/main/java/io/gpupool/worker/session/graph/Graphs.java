@@ -18,18 +18,14 @@ import io.gpupool.worker.session.quota.FirstLaunches;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import io.gpupool.worker.session.stream.BlockingCalls;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 
 /** Graphs, which the client describes node by node. Used by the session's thread alone. */
 public final class Graphs implements GraphOps {
   private static final int MAX_GRAPHS = 1 << 16;
   private static final int MAX_NODES = 1 << 20;
-  private static final int NO_NODE = -1;
 
   private final Backend backend;
   private final CurrentCall call;
@@ -40,54 +36,6 @@ public final class Graphs implements GraphOps {
   private final GraphWork work;
   private final Map<Integer, Graph> graphs = new HashMap<>();
   private long totalNodes;
-
-  /** One graph; executable once it is instantiated, a body with the graph it is in. */
-  private static final class Graph {
-    final ContextState context;
-    final long handle;
-
-    /** The graph that this is a body in, at whatever depth; itself if in none. */
-    final Graph root;
-
-    /** Numbers of the bodies of its conditional nodes. */
-    final List<Integer> bodies = new ArrayList<>();
-
-    /** The backend's handles of its conditions. */
-    final List<Long> conditions = new ArrayList<>();
-
-    long exec;
-    long[] nodes = new long[16];
-    byte[] types = new byte[16];
-    int count;
-    int failure;
-    int failedNode = NO_NODE;
-
-    Graph(ContextState context, long handle) {
-      this.context = context;
-      this.handle = handle;
-      root = this;
-    }
-
-    Graph(Graph outer, long handle) {
-      context = outer.context;
-      this.handle = handle;
-      root = outer.root;
-    }
-
-    void add(long node, int type) {
-      if (count == nodes.length) {
-        nodes = Arrays.copyOf(nodes, 2 * count);
-        types = Arrays.copyOf(types, 2 * count);
-      }
-      nodes[count] = node;
-      types[count++] = (byte) type;
-    }
-
-    void fail(int result) {
-      failure = result;
-      failedNode = count;
-    }
-  }
 
   public Graphs(
       Backend backend,
@@ -230,7 +178,7 @@ public final class Graphs implements GraphOps {
   @Override
   public int graphReset(int number) {
     Graph graph = graphs.get(number);
-    if (graph == null || graph.root != graph) {
+    if (graph == null || !graph.isRoot()) {
       return CudaResult.INVALID_VALUE;
     }
     int result = graph.exec == 0 ? 0 : backend.cuGraphExecDestroy(graph.exec);
@@ -240,10 +188,7 @@ public final class Graphs implements GraphOps {
     }
     dropBodies(graph);
     totalNodes -= graph.count;
-    graph.exec = 0;
-    graph.count = 0;
-    graph.failure = 0;
-    graph.failedNode = NO_NODE;
+    graph.clear();
     return result;
   }
 
@@ -265,7 +210,7 @@ public final class Graphs implements GraphOps {
   public void graphInstantiate(
       int tag, int number, long flags, boolean statusWanted, boolean failedNodeWanted) {
     Graph graph = graphs.get(number);
-    if (graph == null || graph.root != graph || graph.exec != 0) {
+    if (graph == null || !graph.isRoot() || graph.exec != 0) {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
@@ -326,7 +271,7 @@ public final class Graphs implements GraphOps {
   public int graphUpload(int number, int stream) {
     Graph graph = executable(number);
     long handle = handles.stream(stream);
-    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
+    if (graph == null || !graph.isRoot() || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
     return backend.cuGraphUpload(graph.exec, handle);
@@ -336,7 +281,7 @@ public final class Graphs implements GraphOps {
   public int graphLaunch(int number, int stream) {
     Graph graph = executable(number);
     long handle = handles.stream(stream);
-    if (graph == null || graph.root != graph || handle == SessionServices.NO_HANDLE) {
+    if (graph == null || !graph.isRoot() || handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
     return backend.cuGraphLaunch(graph.exec, handle);
@@ -345,7 +290,7 @@ public final class Graphs implements GraphOps {
   @Override
   public int graphDestroy(int number) {
     Graph graph = graphs.get(number);
-    if (graph == null || graph.root != graph) {
+    if (graph == null || !graph.isRoot()) {
       return CudaResult.INVALID_VALUE;
     }
     dropBodies(graph);
@@ -368,7 +313,7 @@ public final class Graphs implements GraphOps {
   private int release(Graph graph) {
     totalNodes -= graph.count;
     graph.conditions.forEach(work::removeCondition);
-    if (graph.root != graph) {
+    if (!graph.isRoot()) {
       return CudaResult.SUCCESS;
     }
     // What is under way goes on; its launches are the driver's.

@@ -191,7 +191,9 @@ public final class HostCallbacks implements CallbackOps {
     });
   }
 
-  // Called by the driver; may not let an exception out, which would end the process.
+  // The driver calls it through a stub that is bound by name, and no exception may leave it, which
+  // would end the process.
+  @SuppressWarnings("UnusedMethod")
   private void hostFunction(long userData) {
     streamCallback(0, 0, userData);
   }

@@ -33,6 +33,24 @@ public final class TensorMaps implements TensorMapOps {
   private static final int IM2COL = 1;
   private static final int IM2COL_WIDE = 2;
 
+  // Words of the description of a tensor.
+  private static final int TYPE = 4;
+  private static final int RANK = 8;
+  private static final int INTERLEAVE = 12;
+  private static final int SWIZZLE = 16;
+  private static final int PROMOTION = 20;
+  private static final int FILL = 24;
+  private static final int MODE = 28;
+  private static final int ADDRESS = 32;
+  private static final int DIMENSIONS = 40;
+  private static final int STRIDES = 80;
+  private static final int BOX = 112;
+  private static final int STEPS = 132;
+  private static final int LOWER_CORNER = 152;
+  private static final int UPPER_CORNER = 164;
+  private static final int CHANNELS = 176;
+  private static final int PIXELS = 180;
+
   /** How many maps are remembered; the oldest go first. */
   private static final int MAX_MADE = 1 << 14;
 
@@ -56,7 +74,7 @@ public final class TensorMaps implements TensorMapOps {
     long tensor = call.in();
     // Numbers all: the address is one that kernels will use, and goes into the map as it is.
     given.copyNumbers(0, TENSOR_BYTES, tensor);
-    int rank = Memory.getInt(tensor + 8);
+    int rank = Memory.getInt(tensor + RANK);
     int result = check();
     if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
       result = CudaResult.INVALID_VALUE;
@@ -66,69 +84,67 @@ public final class TensorMaps implements TensorMapOps {
   }
 
   private int encode(long map, long tensor, int rank) {
-    int type = Memory.getInt(tensor + 4);
-    int interleave = Memory.getInt(tensor + 12);
-    int swizzle = Memory.getInt(tensor + 16);
-    int promotion = Memory.getInt(tensor + 20);
-    int fill = Memory.getInt(tensor + 24);
-    long address = Memory.getLong(tensor + 32);
-    long dims = tensor + 40;
-    long strides = tensor + 80;
-    long steps = tensor + 132;
-    int channels = Memory.getInt(tensor + 176);
-    int pixels = Memory.getInt(tensor + 180);
     return switch (Memory.getInt(tensor)) {
-      case TILED ->
-          backend.cuTensorMapEncodeTiled(
-              map,
-              type,
-              rank,
-              address,
-              dims,
-              strides,
-              tensor + 112,
-              steps,
-              interleave,
-              swizzle,
-              promotion,
-              fill);
-      case IM2COL ->
-          backend.cuTensorMapEncodeIm2col(
-              map,
-              type,
-              rank,
-              address,
-              dims,
-              strides,
-              tensor + 152,
-              tensor + 164,
-              channels,
-              pixels,
-              steps,
-              interleave,
-              swizzle,
-              promotion,
-              fill);
-      case IM2COL_WIDE ->
-          backend.cuTensorMapEncodeIm2colWide(
-              map,
-              type,
-              rank,
-              address,
-              dims,
-              strides,
-              Memory.getInt(tensor + 152),
-              Memory.getInt(tensor + 164),
-              channels,
-              pixels,
-              steps,
-              interleave,
-              Memory.getInt(tensor + 28),
-              swizzle,
-              promotion,
-              fill);
+      case TILED -> encodeTiled(map, tensor, rank);
+      case IM2COL -> encodeIm2col(map, tensor, rank);
+      case IM2COL_WIDE -> encodeIm2colWide(map, tensor, rank);
       default -> CudaResult.INVALID_VALUE;
     };
+  }
+
+  private int encodeTiled(long map, long tensor, int rank) {
+    return backend.cuTensorMapEncodeTiled(
+        map,
+        Memory.getInt(tensor + TYPE),
+        rank,
+        Memory.getLong(tensor + ADDRESS),
+        tensor + DIMENSIONS,
+        tensor + STRIDES,
+        tensor + BOX,
+        tensor + STEPS,
+        Memory.getInt(tensor + INTERLEAVE),
+        Memory.getInt(tensor + SWIZZLE),
+        Memory.getInt(tensor + PROMOTION),
+        Memory.getInt(tensor + FILL));
+  }
+
+  private int encodeIm2col(long map, long tensor, int rank) {
+    return backend.cuTensorMapEncodeIm2col(
+        map,
+        Memory.getInt(tensor + TYPE),
+        rank,
+        Memory.getLong(tensor + ADDRESS),
+        tensor + DIMENSIONS,
+        tensor + STRIDES,
+        tensor + LOWER_CORNER,
+        tensor + UPPER_CORNER,
+        Memory.getInt(tensor + CHANNELS),
+        Memory.getInt(tensor + PIXELS),
+        tensor + STEPS,
+        Memory.getInt(tensor + INTERLEAVE),
+        Memory.getInt(tensor + SWIZZLE),
+        Memory.getInt(tensor + PROMOTION),
+        Memory.getInt(tensor + FILL));
+  }
+
+  private int encodeIm2colWide(long map, long tensor, int rank) {
+    return backend.cuTensorMapEncodeIm2colWide(
+        map,
+        Memory.getInt(tensor + TYPE),
+        rank,
+        Memory.getLong(tensor + ADDRESS),
+        tensor + DIMENSIONS,
+        tensor + STRIDES,
+        Memory.getInt(tensor + LOWER_CORNER),
+        Memory.getInt(tensor + UPPER_CORNER),
+        Memory.getInt(tensor + CHANNELS),
+        Memory.getInt(tensor + PIXELS),
+        tensor + STEPS,
+        Memory.getInt(tensor + INTERLEAVE),
+        Memory.getInt(tensor + MODE),
+        Memory.getInt(tensor + SWIZZLE),
+        Memory.getInt(tensor + PROMOTION),
+        Memory.getInt(tensor + FILL));
   }
 
   @Override

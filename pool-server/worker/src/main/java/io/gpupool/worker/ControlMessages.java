@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker;
+
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.gpupool.worker.assignment.AssignedSession;
+import io.gpupool.worker.assignment.Assignment;
+import io.gpupool.worker.control.CacheLink;
+import io.gpupool.worker.control.ControlLink;
+import io.gpupool.worker.control.ServerExchange;
+import io.gpupool.worker.os.ServerFile;
+import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.peer.PeerConnections;
+import java.io.EOFException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/** The messages that the pool-server sends to a worker. Handled by the control thread. */
+final class ControlMessages {
+  private final ControlLink control;
+  private final AssignedSession session;
+  private final ServerExchange exchange;
+  private final CacheLink cache;
+
+  ControlMessages(
+      ControlLink control, AssignedSession session, ServerExchange exchange, CacheLink cache) {
+    this.control = control;
+    this.session = session;
+    this.exchange = exchange;
+    this.cache = cache;
+  }
+
+  /** Handles messages until the control connection is closed. */
+  void handleAll() throws IOException, WireException {
+    try {
+      for (Optional<TextMessage> message = control.receive();
+          message.isPresent();
+          message = control.receive()) {
+        handle(message.get());
+      }
+    } catch (EOFException e) {
+      // The server has gone in the middle of a message.
+    }
+  }
+
+  private void handle(TextMessage message) throws IOException, WireException {
+    switch (message.type()) {
+      case "assign" -> assign(message);
+      case "attach" -> session.attach(descriptor());
+      case "peer" -> peer(message);
+      case "shared" -> exchange.answered(message, announcedDescriptor(message));
+      case "cached" -> cache.answered(message, announcedDescriptor(message));
+      case "released" -> exchange.released(message);
+      default -> throw new WireException("unknown message '" + message.type() + "'");
+    }
+  }
+
+  private void assign(TextMessage message) throws IOException, WireException {
+    List<ServerFile> files = new ArrayList<>();
+    for (int i = Assignment.descriptors(message); i > 0; i--) {
+      files.add(new ServerFile(descriptor()));
+    }
+    if (message.get("inbox").isPresent()) {
+      exchange.handOverBy(new UnixSocket(descriptor()));
+    }
+    session.assign(Assignment.of(message, files));
+  }
+
+  private void peer(TextMessage message) throws IOException, WireException {
+    int link = (int) message.requireNumber("link", PeerConnections.MAX_LINKS - 1);
+    Optional<String> refused = message.get("error");
+    if (refused.isPresent()) {
+      session.peerRefused(link, refused.get());
+    } else {
+      session.peer(link, descriptor());
+    }
+  }
+
+  /** Receives a descriptor that a message announces, if it announces one. */
+  private OptionalInt announcedDescriptor(TextMessage message) throws IOException {
+    return message.get("descriptor").isPresent()
+        ? control.receiveDescriptor()
+        : OptionalInt.empty();
+  }
+
+  private int descriptor() throws IOException {
+    OptionalInt descriptor = control.receiveDescriptor();
+    if (descriptor.isEmpty()) {
+      throw new EOFException("the control connection is closed");
+    }
+    return descriptor.getAsInt();
+  }
+}
