@@ -17,6 +17,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The driver library that {@link NvidiaBackend} is bound to. Its symbols are found one by one, so
@@ -27,7 +28,7 @@ public final class LibCuda {
   private static final Set<String> MISSING = ConcurrentHashMap.newKeySet();
   private static final long MAX_NAME_BYTES = 256;
 
-  private static volatile SymbolLookup library;
+  private static volatile @Nullable SymbolLookup library;
 
   /** A struct that is passed by value: a handle for other processes. */
   static final GroupLayout STRUCT_64 =
@@ -65,11 +66,12 @@ public final class LibCuda {
     return "CUDA error " + result;
   }
 
-  static MethodHandle bind(String symbol, FunctionDescriptor descriptor) {
-    if (library == null) {
+  static @Nullable MethodHandle bind(String symbol, FunctionDescriptor descriptor) {
+    SymbolLookup opened = library;
+    if (opened == null) {
       throw new IllegalStateException("LibCuda.open comes before the first use of NvidiaBackend");
     }
-    return library
+    return opened
         .find(symbol)
         .map(address -> Linker.nativeLinker().downcallHandle(address, descriptor))
         .orElse(null);

@@ -13,6 +13,7 @@ import com.sun.jna.ptr.LongByReference;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The functions of {@code libnvidia-ml.so.1} that are used here. Each answers an {@code
@@ -36,8 +37,9 @@ interface LibNvml extends Library {
     return Native.load(path, LibNvml.class, Map.of(OPTION_INVOCATION_MAPPER, orNotFound));
   }
 
-  /** For a function that there is: none, so that JNA calls it. */
-  private static InvocationHandler handlerOfMissing(NativeLibrary library, Method function) {
+  /** Returns a handler of a function that is missing; null for others, which JNA calls itself. */
+  private static @Nullable InvocationHandler handlerOfMissing(
+      NativeLibrary library, Method function) {
     try {
       library.getFunction(function.getName());
       return null;

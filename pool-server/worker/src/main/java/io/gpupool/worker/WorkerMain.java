@@ -20,7 +20,9 @@ import io.gpupool.worker.warmup.WarmUp;
 import io.gpupool.worker.watch.GpuWatch;
 import java.io.IOException;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The worker process: waits as a spare until the pool-server assigns a session to it, runs that
@@ -89,7 +91,8 @@ public final class WorkerMain {
   private static int serve(WorkerOptions options)
       throws IOException, WireException, DriverException {
     Confinement confinement = Confinement.of(System.getenv());
-    ControlLink control = new ControlLink(confinement.connect(options.control()));
+    ControlLink control =
+        new ControlLink(confinement.connect(Objects.requireNonNull(options.control())));
     control.send(
         TextMessage.ofType("hello")
             .put("pid", ProcessHandle.current().pid())
@@ -150,7 +153,7 @@ public final class WorkerMain {
     }
   }
 
-  private static int failed(int status, String message) {
+  private static int failed(int status, @Nullable String message) {
     System.err.println("gpupool worker: " + message);
     return status;
   }

@@ -13,14 +13,17 @@ import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.lang.reflect.RecordComponent;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -38,7 +41,7 @@ class GoldenFramesTest {
   private final long memory = Posix.map(MEMORY_BYTES);
   private final long outputs = memory + MEMORY_BYTES / 2;
   private final List<Object> decoded = new ArrayList<>();
-  private String called;
+  private @Nullable String called;
 
   static Stream<Op> ops() throws IOException {
     return Contract.read(CONTRACT).ops().stream().filter(op -> !op.raw());
@@ -63,7 +66,8 @@ class GoldenFramesTest {
         Files.readAllLines(GOLDEN).stream()
             .map(line -> line.split(" "))
             .collect(Collectors.toMap(words -> words[0], words -> words[1]));
-    byte[] frame = HexFormat.of().parseHex(golden.get(op.name()).replace('.', '0'));
+    byte[] frame =
+        HexFormat.of().parseHex(Objects.requireNonNull(golden.get(op.name())).replace('.', '0'));
     if (op.fenced()) {
       frame[RequestHeader.BYTES] = TAG;
     }
@@ -160,7 +164,7 @@ class GoldenFramesTest {
       return 0;
     }
     if (argument instanceof WireStruct struct) {
-      decoded.add(new String(struct.bytes(0, (int) struct.lengthBytes())));
+      decoded.add(new String(struct.bytes(0, (int) struct.lengthBytes()), StandardCharsets.UTF_8));
       return 0;
     }
     if (argument instanceof Long address && address > memory && address < outputs) {

@@ -4,6 +4,7 @@ package io.gpupool.worker;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -42,7 +43,7 @@ public final class TestLibrary {
                   "-lpthread")
               .redirectErrorStream(true)
               .start();
-      String output = new String(gcc.getInputStream().readAllBytes());
+      String output = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
       if (gcc.waitFor() != 0) {
         throw new IllegalStateException(name + " does not compile:\n" + output);
       }

@@ -15,6 +15,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
 
 /** The pool-server's end of control connections, on an abstract name. */
 public final class UnixListener implements AutoCloseable {
@@ -30,7 +31,7 @@ public final class UnixListener implements AutoCloseable {
             call("socket", JAVA_INT, JAVA_INT, JAVA_INT)
                 .invokeExact(AF_UNIX, SOCK_STREAM_CLOEXEC, 0);
     try (Arena arena = Arena.ofConfined()) {
-      byte[] name = abstractName.getBytes();
+      byte[] name = abstractName.getBytes(StandardCharsets.UTF_8);
       MemorySegment address = arena.allocate(3 + name.length);
       address.set(JAVA_SHORT, 0, (short) AF_UNIX);
       MemorySegment.copy(name, 0, address, JAVA_BYTE, 3, name.length);

@@ -16,13 +16,16 @@ import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.warmup.WarmUpFrames;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -42,8 +45,12 @@ class WorkerProcessTest {
 
   private final String name = "gpupool-worker-test-" + ProcessHandle.current().pid();
   private UnixListener listener;
+  private @Nullable UnixSocket socket;
+
+  @SuppressWarnings("NullAway.Init") // each test starts one
   private Process worker;
-  private UnixSocket socket;
+
+  @SuppressWarnings("NullAway.Init") // set with the worker
   private ControlLink control;
 
   @BeforeEach
@@ -60,6 +67,10 @@ class WorkerProcessTest {
     if (worker != null) {
       worker.destroyForcibly().waitFor();
     }
+  }
+
+  private UnixSocket socket() {
+    return Objects.requireNonNull(socket);
   }
 
   /** A worker on the test driver with a kernel that ends with an error, which stays. */
@@ -115,8 +126,9 @@ class WorkerProcessTest {
     List<String> arguments = new ArrayList<>(List.of("--control", "@" + name));
     arguments.addAll(List.of(options));
     worker = startIn(environment, arguments.toArray(String[]::new));
-    socket = listener.accept();
-    control = new ControlLink(socket);
+    UnixSocket accepted = listener.accept();
+    socket = accepted;
+    control = new ControlLink(accepted);
     TextMessage hello = control.receive().orElseThrow();
     assertThat(hello.type()).isEqualTo("hello");
     assertThat(hello.get("token")).contains(TOKEN);
@@ -140,11 +152,11 @@ class WorkerProcessTest {
             .put("uuids", uuid)
             .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
-      socket.sendDescriptor(handed.descriptor());
+      socket().sendDescriptor(handed.descriptor());
     }
     int[] pair = Posix.socketPair();
     control.send(TextMessage.ofType("attach").build());
-    socket.sendDescriptor(pair[1]);
+    socket().sendDescriptor(pair[1]);
     Posix.close(pair[1]);
     return pair[0];
   }
@@ -369,7 +381,7 @@ class WorkerProcessTest {
     startSpare();
     int stream = attach();
 
-    socket.close();
+    socket().close();
     socket = null;
 
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
@@ -394,7 +406,7 @@ class WorkerProcessTest {
     startSpare();
     control.send(TextMessage.ofType("attach").build());
     int[] pair = Posix.socketPair();
-    socket.sendDescriptor(pair[1]);
+    socket().sendDescriptor(pair[1]);
 
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(worker.exitValue()).isEqualTo(1);
@@ -406,7 +418,8 @@ class WorkerProcessTest {
   @Test
   void probe_ofSoftwareGpus_printsALineEach() throws Exception {
     worker = start("--probe", "--gpus", "soft:2,mem=64Mi");
-    List<String> lines = new String(worker.getInputStream().readAllBytes()).lines().toList();
+    List<String> lines =
+        new String(worker.getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList();
 
     assertThat(worker.waitFor()).isZero();
     assertThat(lines).hasSize(2);

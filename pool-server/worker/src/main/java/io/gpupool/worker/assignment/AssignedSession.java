@@ -20,10 +20,10 @@ import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.slicer.SessionTimeSlice;
 import java.io.IOException;
 import java.util.List;
-import java.util.Optional;
 import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The one session of this worker: starts when it is assigned, attached and the backend is ready,
@@ -39,7 +39,7 @@ public final class AssignedSession {
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
   private final PeerConnections peers = new PeerConnections(this::dial);
   private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
-  private volatile Assignment assignment;
+  private volatile @Nullable Assignment assignment;
   private volatile boolean attached;
 
   private record Ready(Backend backend, List<KernelOutput> output) {
@@ -84,11 +84,12 @@ public final class AssignedSession {
   }
 
   public void attach(int stream) throws WireException {
-    if (assignment == null || attached) {
+    Assignment mine = assignment;
+    if (mine == null || attached) {
       throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
     }
     attached = true;
-    Thread.ofPlatform().name("session").start(() -> run(stream));
+    Thread.ofPlatform().name("session").start(() -> run(mine, stream));
   }
 
   /** A connection to the program's session on another server. */
@@ -114,12 +115,12 @@ public final class AssignedSession {
     }
   }
 
-  private void run(int stream) {
+  private void run(Assignment mine, int stream) {
     try {
-      tellEnd(runSession(stream));
+      tellEnd(runSession(mine, stream));
       Runtime.getRuntime().halt(0);
     } catch (IOException | RuntimeException | Error e) {
-      System.err.println("gpupool worker: session " + assignment.session() + " failed: " + e);
+      System.err.println("gpupool worker: session " + mine.session() + " failed: " + e);
       e.printStackTrace();
       Runtime.getRuntime().halt(1);
     }
@@ -133,27 +134,25 @@ public final class AssignedSession {
     }
   }
 
-  private String runSession(int stream) throws IOException {
+  private String runSession(Assignment mine, int stream) throws IOException {
     Ready parts = ready.join();
     confinement.complete();
-    Ledger ledger = assignment.openLedger();
-    List<SessionTimeSlice> slices = assignment.schedule().join();
-    List<LeasedGpu> gpus = assignment.driverGpus();
+    Ledger ledger = mine.openLedger();
+    List<SessionTimeSlice> slices = mine.schedule().join();
+    List<LeasedGpu> gpus = mine.driverGpus();
     for (int i = 0; i < slices.size(); i++) {
       boolean ignored = parts.backend.share(gpus.get(i).ordinal(), slices.get(i));
     }
     List<Integer> ordinals = gpus.stream().map(LeasedGpu::ordinal).toList();
     if (parts.isDriver()) {
-      GpuIdentity.require(parts.backend, ordinals, assignment.uuids());
+      GpuIdentity.require(parts.backend, ordinals, mine.uuids());
     }
     parts.backend.setVisible(ordinals);
-    if (assignment.addressSlot() > 0) {
-      boolean ignored = parts.backend.moveTo(assignment.addressSlot(), ordinals);
+    if (mine.addressSlot() > 0) {
+      boolean ignored = parts.backend.moveTo(mine.addressSlot(), ordinals);
     }
-    Optional<Runnable> driverOutput =
-        parts.output.isEmpty()
-            ? Optional.empty()
-            : Optional.of(() -> parts.output.forEach(KernelOutput::flush));
+    Runnable driverOutput =
+        parts.output.isEmpty() ? null : () -> parts.output.forEach(KernelOutput::flush);
     SessionPlan plan =
         new SessionPlan(
             gpus,
@@ -163,9 +162,9 @@ public final class AssignedSession {
             SessionPlan.DEFAULT_SPIN_NANOS,
             driverOutput,
             peers);
-    parts.backend.nameSession(assignment.name());
+    parts.backend.nameSession(mine.name());
     Session session = new Session(parts.backend, plan, stream);
-    Departure.watch(stream, assignment.name());
+    Departure.watch(stream, mine.name());
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.assignment;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.CallFilter;
 import io.gpupool.worker.os.UnixSocket;
 import java.io.IOException;
 import java.util.Map;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The walls around this process, as far as it knows of them: {@code gpupool-sandbox} has put up all
@@ -16,24 +17,30 @@ public final class Confinement {
   private static final String CONTROL = "GPUPOOL_CONTROL_FD";
   private static final String FILTER = "GPUPOOL_FILTER_FD";
 
-  private final Optional<Integer> control;
-  private Optional<Integer> filter;
+  private final @Nullable Integer control;
 
-  private Confinement(Optional<Integer> control, Optional<Integer> filter) {
+  /** The descriptor of the filter that is yet to be put up. */
+  @GuardedBy("this")
+  private @Nullable Integer filter;
+
+  private Confinement(@Nullable Integer control, @Nullable Integer filter) {
     this.control = control;
     this.filter = filter;
   }
 
-  /** Of a process with this environment; none where it was started without the launcher. */
+  /** Reads the environment of a process; one started without the launcher is not confined. */
   public static Confinement of(Map<String, String> environment) {
     return new Confinement(
-        Optional.ofNullable(environment.get(CONTROL)).map(Integer::valueOf),
-        Optional.ofNullable(environment.get(FILTER)).map(Integer::valueOf));
+        descriptor(environment.get(CONTROL)), descriptor(environment.get(FILTER)));
   }
 
-  /** The connection to the pool-server: the one handed over, else a new one to this name. */
+  private static @Nullable Integer descriptor(@Nullable String text) {
+    return text == null ? null : Integer.valueOf(text);
+  }
+
+  /** Returns the connection to the pool-server that was handed over, else a new one to a name. */
   public UnixSocket connect(String name) throws IOException {
-    return control.isPresent() ? new UnixSocket(control.get()) : UnixSocket.connect(name);
+    return control == null ? UnixSocket.connect(name) : new UnixSocket(control);
   }
 
   /**
@@ -41,10 +48,10 @@ public final class Confinement {
    * changes nothing.
    */
   public synchronized void complete() throws IOException {
-    Optional<Integer> descriptor = filter;
-    filter = Optional.empty();
-    if (descriptor.isPresent()) {
-      CallFilter.putUp(descriptor.get());
+    Integer descriptor = filter;
+    filter = null;
+    if (descriptor != null) {
+      CallFilter.putUp(descriptor);
     }
   }
 }

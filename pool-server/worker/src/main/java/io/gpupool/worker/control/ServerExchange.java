@@ -13,10 +13,10 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The exchange of a lease as its pool-server keeps it. The session's thread asks and waits; the
@@ -36,7 +36,7 @@ public final class ServerExchange implements Exchange {
   private final ControlLink control;
   private final LinkedBlockingQueue<Answer> answers = new LinkedBlockingQueue<>();
   private final LinkedBlockingQueue<Token> released = new LinkedBlockingQueue<>();
-  private volatile Optional<UnixSocket> inbox = Optional.empty();
+  private volatile @Nullable UnixSocket inbox;
   private long requests;
 
   private record Answer(TextMessage message, OptionalInt descriptor) {}
@@ -47,7 +47,7 @@ public final class ServerExchange implements Exchange {
 
   /** Where the server takes descriptors; told before the session begins. */
   public void handOverBy(UnixSocket socket) {
-    inbox = Optional.of(socket);
+    inbox = socket;
   }
 
   /** Brings a message of type {@code shared}, by the control thread. */
@@ -81,10 +81,12 @@ public final class ServerExchange implements Exchange {
   }
 
   private void handOver(int descriptor) throws NotSharedException {
+    UnixSocket server = inbox;
+    if (server == null) {
+      throw new NotSharedException(NOT_SUPPORTED, "the server takes no descriptors");
+    }
     try {
-      inbox
-          .orElseThrow(() -> new IOException("the server takes no descriptors"))
-          .sendDescriptor(descriptor);
+      server.sendDescriptor(descriptor);
     } catch (IOException e) {
       throw new NotSharedException(NOT_SUPPORTED, e.getMessage());
     }

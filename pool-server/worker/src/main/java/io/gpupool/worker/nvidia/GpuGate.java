@@ -8,6 +8,7 @@ import io.gpupool.soft.exec.launch.DeviceTime;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gate before one GPU's driver: it lets operations through in the lease's time slices, and no more
@@ -56,7 +57,7 @@ final class GpuGate implements Passage {
   private final Thread watcher;
 
   /** The permission of a thread to submit without the lock, if one has it. */
-  private final AtomicReference<Express> express = new AtomicReference<>();
+  private final AtomicReference<@Nullable Express> express = new AtomicReference<>();
 
   /** Calls of the driver that have begun and not returned. */
   private final AtomicInteger calls = new AtomicInteger();

@@ -6,6 +6,7 @@ import io.gpupool.worker.os.Memory;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Contexts of NVIDIA's GPUs, which of them each thread uses, and the gate before each GPU. */
 abstract class NvidiaContexts extends NvidiaMemory {
@@ -36,7 +37,7 @@ abstract class NvidiaContexts extends NvidiaMemory {
   /** The calling thread's context. */
   static final class Current {
     long context;
-    GpuGate gate;
+    @Nullable GpuGate gate;
   }
 
   Current current() {

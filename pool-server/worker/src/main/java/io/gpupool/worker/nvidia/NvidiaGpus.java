@@ -6,6 +6,7 @@ import io.gpupool.cuda.DriverTime;
 import io.gpupool.worker.nvidia.CostTable.Kind;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * GPUs of NVIDIA's driver, as a session uses them: whatever takes a GPU's time goes through the
@@ -66,16 +67,17 @@ public final class NvidiaGpus extends NvidiaContexts {
   // Work
 
   /** Waits until work may be submitted; null if there is no gate before it. */
-  private Passage enter(long stream, long key) {
+  private @Nullable Passage enter(long stream, long key) {
     Current mine = current();
     // Without time slices, too, no more is submitted behind a host function than the driver takes.
-    if (mine.gate == null || !timeSliced && !caller().hasHostFunctions()) {
+    GpuGate gate = mine.gate;
+    if (gate == null || !timeSliced && !caller().hasHostFunctions()) {
       return null;
     }
-    return mine.gate.enter(mine.context, stream, key);
+    return gate.enter(mine.context, stream, key);
   }
 
-  private static int exit(Passage passage, int result) {
+  private static int exit(@Nullable Passage passage, int result) {
     if (passage != null) {
       passage.exit(result);
     }

@@ -3,6 +3,7 @@ package io.gpupool.worker.nvidia;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The batch to which operations are being added, if there is one, and the permission of one thread
@@ -14,10 +15,12 @@ final class OpenBatch {
   private final TimingEvents events;
   private final WorkInFlight inFlight;
   private final AtomicInteger calls;
-  private final AtomicReference<Express> express;
-  private Batch batch;
-  private Express given;
-  private Cost givenCost;
+  private final AtomicReference<@Nullable Express> express;
+  private @Nullable Batch batch;
+  private @Nullable Permission permission;
+
+  /** Permission to repeat an operation of a batch. */
+  private record Permission(Express express, Batch batch, Cost cost) {}
 
   /**
    * Makes it without a batch.
@@ -30,7 +33,7 @@ final class OpenBatch {
       TimingEvents events,
       WorkInFlight inFlight,
       AtomicInteger calls,
-      AtomicReference<Express> express) {
+      AtomicReference<@Nullable Express> express) {
     this.events = events;
     this.inFlight = inFlight;
     this.calls = calls;
@@ -66,10 +69,9 @@ final class OpenBatch {
 
   /** Adds an operation, to a new batch if there is none. */
   void add(long context, long stream, Cost cost, long nanos) {
-    if (batch == null) {
-      batch = new Batch(context, System.nanoTime());
-    }
-    batch.add(events, stream, cost, nanos);
+    Batch open = batch == null ? new Batch(context, System.nanoTime()) : batch;
+    open.add(events, stream, cost, nanos);
+    batch = open;
   }
 
   /** Notes that an operation was not submitted after all. */
@@ -81,31 +83,33 @@ final class OpenBatch {
 
   /** Lets the calling thread repeat an operation without the lock until the batch is full. */
   void permit(long context, long stream, long key, Cost cost, long fullNanos) {
+    if (batch == null) {
+      return;
+    }
     long each = Math.max(1, cost.nanosOr(1));
     long times = (fullNanos - batch.expectedNanos()) / each;
     if (times > 1) {
-      given = new Express(context, stream, key, (int) Math.min(times, MAX_EXPRESS));
-      givenCost = cost;
+      Express given = new Express(context, stream, key, (int) Math.min(times, MAX_EXPRESS));
+      permission = new Permission(given, batch, cost);
       express.set(given);
     }
   }
 
   /** Adds what was submitted without the lock; returns false while something is. */
   boolean revokePermission() {
-    if (given == null) {
+    if (permission == null) {
       return true;
     }
     express.set(null);
+    Express given = permission.express;
     if (!given.revoke()) {
       return false;
     }
-    if (batch != null) {
-      batch.addMore(givenCost, given.count());
-      if (given.hasFailed()) {
-        batch.fail();
-      }
+    permission.batch.addMore(permission.cost, given.count());
+    if (given.hasFailed()) {
+      permission.batch.fail();
     }
-    given = null;
+    permission = null;
     return true;
   }
 
@@ -128,7 +132,7 @@ final class OpenBatch {
 
   /** Forgets the batch, whose work goes on and is not measured. */
   void abandon() {
-    given = null;
+    permission = null;
     batch = null;
   }
 

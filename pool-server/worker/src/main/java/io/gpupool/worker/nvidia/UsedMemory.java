@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.nvml.Nvml;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
-/** Memory of GPUs that this process has, as the driver's management library tells it. */
+/** Memory of GPUs that this process has, as the driver's management library reports it. */
 final class UsedMemory {
-  /** Tells the hexadecimal digits of a GPU's UUID; empty if that cannot be known. */
+  /** Source of the hexadecimal digits of a GPU's UUID; empty if that cannot be known. */
   interface Uuids {
     Optional<String> of(int gpu);
   }
 
   private final long pid = ProcessHandle.current().pid();
   private final Uuids uuids;
-  private final Optional<Nvml> nvml;
+  private final @Nullable Nvml nvml;
   private final List<Nvml.Device> devices;
 
-  // Guarded by this.
+  @GuardedBy("this")
   private final Map<Integer, Optional<Nvml.Device>> byGpu = new HashMap<>();
 
   /**
@@ -30,16 +32,16 @@ final class UsedMemory {
    */
   UsedMemory(String libnvml, Uuids uuids) {
     this.uuids = uuids;
-    nvml = Nvml.open(libnvml);
-    devices = nvml.map(Nvml::devices).orElse(List.of());
+    nvml = Nvml.open(libnvml).orElse(null);
+    devices = nvml == null ? List.of() : nvml.devices();
   }
 
-  /** In bytes; empty if it is not told. */
+  /** Returns the memory of a GPU in bytes; empty if it is not known. */
   synchronized OptionalLong bytes(int gpu) {
     Optional<Nvml.Device> device = byGpu.computeIfAbsent(gpu, this::find);
-    return device.isEmpty()
+    return nvml == null || device.isEmpty()
         ? OptionalLong.empty()
-        : nvml.orElseThrow().usedBytes(device.get(), pid);
+        : nvml.usedBytes(device.get(), pid);
   }
 
   private Optional<Nvml.Device> find(int gpu) {

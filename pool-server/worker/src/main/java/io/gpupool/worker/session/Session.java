@@ -15,6 +15,7 @@ import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The executor of one program's call stream, in order, on the thread that calls {@link #run}.
@@ -41,16 +42,16 @@ public final class Session {
   private int end;
   private boolean readAheadEnds;
 
-  private String ending;
+  private @Nullable String ending;
 
   /**
    * Why another thread ended the session; guarded by the answers' lock, as is whether it is over.
    */
-  private String aborting;
+  private @Nullable String aborting;
 
   private boolean over;
   private long frames;
-  private volatile Thread thread;
+  private volatile @Nullable Thread thread;
   private volatile long published;
   private volatile long receivedBytes;
   private volatile String lastError = "";

@@ -7,7 +7,7 @@ import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The means that a session is given.
@@ -27,7 +27,7 @@ public record SessionPlan(
     Exchange exchange,
     ImageStore images,
     long spinNanos,
-    Optional<Runnable> driverOutput,
+    @Nullable Runnable driverOutput,
     PeerConnections peers) {
   /** How long a wake-up takes, about: looking longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
@@ -44,7 +44,7 @@ public record SessionPlan(
         Exchange.NONE,
         ImageStore.NONE,
         DEFAULT_SPIN_NANOS,
-        Optional.empty(),
+        null,
         PeerConnections.none());
   }
 }

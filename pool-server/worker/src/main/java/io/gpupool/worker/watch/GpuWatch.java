@@ -7,10 +7,12 @@ import java.io.PrintStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A process that reports the state of the GPUs, a line each: measurements once a second, and faults
@@ -30,7 +32,7 @@ public final class GpuWatch {
 
   private final Nvml nvml;
   private final List<Nvml.Device> devices;
-  private final Optional<Events> faults;
+  private final @Nullable Events faults;
   private final Map<Nvml.Device, String> peers = new HashMap<>();
   private final PrintStream out;
 
@@ -38,7 +40,7 @@ public final class GpuWatch {
     this.nvml = nvml;
     this.out = out;
     devices = nvml.devices();
-    faults = nvml.faults(devices);
+    faults = nvml.faults(devices).orElse(null);
     // They do not change while the driver is loaded.
     devices.forEach(device -> peers.put(device, peersOf(device)));
   }
@@ -60,13 +62,13 @@ public final class GpuWatch {
   }
 
   private void awaitFaults() {
-    if (faults.isEmpty()) {
+    if (faults == null) {
       sleep();
       return;
     }
     long end = System.nanoTime() + INTERVAL_MILLIS * 1_000_000L;
     for (long left = INTERVAL_MILLIS; left > 0; left = (end - System.nanoTime()) / 1_000_000) {
-      Optional<Events.Fault> fault = faults.get().await((int) left);
+      Optional<Events.Fault> fault = faults.await((int) left);
       fault.ifPresent(told -> {
         devices.stream()
             .filter(told::isOf)
@@ -92,7 +94,7 @@ public final class GpuWatch {
     add(line, "video", sample.clocks().video());
     add(line, "corrected", sample.errors().corrected());
     add(line, "ecc", sample.errors().uncorrected());
-    String reached = peers.get(device);
+    String reached = Objects.requireNonNull(peers.get(device));
     return reached.isEmpty() ? line.toString() : line + " peers=" + reached;
   }
 

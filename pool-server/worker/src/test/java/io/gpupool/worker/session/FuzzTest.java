@@ -18,7 +18,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -139,7 +138,7 @@ class FuzzTest {
                   Exchange.NONE,
                   ImageStore.NONE,
                   0,
-                  Optional.empty(),
+                  null,
                   io.gpupool.worker.peer.PeerConnections.none()),
               fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);

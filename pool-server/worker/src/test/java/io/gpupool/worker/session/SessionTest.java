@@ -10,6 +10,7 @@ import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.stream.HostCallbacks;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -100,7 +101,7 @@ class SessionTest extends SessionOnTestDriver {
   void moduleLoad_imageThatTheDriverAloneReads_tellsLogsAndNoFunctions() {
     Answer answer = session.load(IMAGE);
 
-    assertThat(new String(answer.variable(0))).isEqualTo("loaded");
+    assertThat(new String(answer.variable(0), StandardCharsets.UTF_8)).isEqualTo("loaded");
     assertThat(answer.variable(16)).isEmpty();
     assertThat(answer.variable(24)).isEmpty();
   }
@@ -117,7 +118,7 @@ class SessionTest extends SessionOnTestDriver {
     assertThat(table.getInt()).isEqualTo(3);
     byte[] name = new byte[8];
     table.get(name);
-    assertThat(new String(name).trim()).isEqualTo("fill");
+    assertThat(new String(name, StandardCharsets.UTF_8).trim()).isEqualTo("fill");
     int[] parameters = new int[6];
     for (int i = 0; i < 6; i++) {
       parameters[i] = table.getInt();
@@ -130,7 +131,8 @@ class SessionTest extends SessionOnTestDriver {
     Answer answer = session.load("no image at all");
 
     assertThat(answer.result()).isEqualTo(200);
-    assertThat(new String(answer.variable(8))).isEqualTo("not an image of the test driver");
+    assertThat(new String(answer.variable(8), StandardCharsets.UTF_8))
+        .isEqualTo("not an image of the test driver");
   }
 
   @Test
@@ -531,7 +533,7 @@ class SessionTest extends SessionOnTestDriver {
     session.post(Ops.goodbye);
 
     assertThat(session.reason()).isEqualTo("goodbye");
-    assertThat(session.read()).isNull();
+    assertThat(session.readOrEnd()).isNull();
   }
 
   @Test

@@ -115,7 +115,9 @@ class SeveralSessionsTest {
 
   /** The text of FATAL, which everything before it is skipped for. */
   private String fatal(int link) {
-    for (Answer answer = sessions[link].read(); answer != null; answer = sessions[link].read()) {
+    for (Answer answer = sessions[link].readOrEnd();
+        answer != null;
+        answer = sessions[link].readOrEnd()) {
       if (answer.kind() == AnswerKind.FATAL) {
         return answer.text();
       }

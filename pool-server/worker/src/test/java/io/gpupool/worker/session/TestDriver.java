@@ -8,10 +8,11 @@ import io.gpupool.worker.TestLibrary;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /** The real-driver backend on the test driver, which is built from {@code src/test/c}. */
 public final class TestDriver {
-  private static Backend backend;
+  private static @Nullable Backend backend;
 
   private TestDriver() {}
 

@@ -19,9 +19,9 @@ import java.io.ByteArrayOutputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** A session on a thread of its own, and a client of it, joined by a socket pair. */
 final class TestSession implements AutoCloseable {
@@ -66,7 +66,7 @@ final class TestSession implements AutoCloseable {
             Exchange.NONE,
             ImageStore.NONE,
             SessionPlan.DEFAULT_SPIN_NANOS,
-            Optional.empty(),
+            null,
             peers);
     session = new Session(backend, plan, sessionFd);
     Thread thread =
@@ -120,17 +120,23 @@ final class TestSession implements AutoCloseable {
   Answer reply(int tag) {
     while (true) {
       Answer answer = read();
-      if (answer == null) {
-        throw new IllegalStateException("the session ended: " + ended);
-      }
       if (answer.kind() == AnswerKind.REPLY && answer.tag() == tag) {
         return answer;
       }
     }
   }
 
-  /** The next frame; null at the end of the stream. */
+  /** Reads the next frame. */
   Answer read() {
+    Answer answer = readOrEnd();
+    if (answer == null) {
+      throw new IllegalStateException("the session ended: " + ended);
+    }
+    return answer;
+  }
+
+  /** Reads the next frame; returns null at the end of the stream. */
+  @Nullable Answer readOrEnd() {
     if (!fill(0, 4)) {
       return null;
     }

@@ -10,6 +10,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -19,11 +21,13 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class GpuWatchTest {
   @TempDir private Path folder;
-  private Process process;
+  private @Nullable Process process;
 
   @AfterEach
   void stop() throws InterruptedException {
-    process.destroyForcibly().waitFor();
+    if (process != null) {
+      process.destroyForcibly().waitFor();
+    }
   }
 
   @Test
@@ -93,7 +97,7 @@ class GpuWatchTest {
   void trial_gpuThatWorks_endsWithZero() throws Exception {
     start("--trial");
 
-    assertThat(process.waitFor()).isZero();
+    assertThat(Objects.requireNonNull(process).waitFor()).isZero();
   }
 
   private void write(String... lines) throws IOException {

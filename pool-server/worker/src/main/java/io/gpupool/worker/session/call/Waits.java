@@ -7,8 +7,8 @@ import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.ExecutorService;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The calls that cannot be answered yet, in the order of the stream. The session's thread asks
@@ -27,7 +27,7 @@ public final class Waits {
   private final Backend backend;
   private final Answers answers;
   private final ExecutorService threads;
-  private final Optional<Runnable> driverOutput;
+  private final @Nullable Runnable driverOutput;
   private final List<Wait> waits = new ArrayList<>();
   private volatile int count;
 
@@ -38,7 +38,7 @@ public final class Waits {
    * @param driverOutput sends what the driver printed; see {@link SessionPlan}
    */
   public Waits(
-      Backend backend, Answers answers, ExecutorService threads, Optional<Runnable> driverOutput) {
+      Backend backend, Answers answers, ExecutorService threads, @Nullable Runnable driverOutput) {
     this.backend = backend;
     this.answers = answers;
     this.threads = threads;
@@ -47,7 +47,7 @@ public final class Waits {
 
   /** Returns whether the driver prints when it is synchronised, which merely asking it does not. */
   public boolean driverPrints() {
-    return driverOutput.isPresent();
+    return driverOutput != null;
   }
 
   public boolean isEmpty() {
@@ -97,9 +97,9 @@ public final class Waits {
   }
 
   private void sendPrinted(ContextState context) {
-    if (driverOutput.isPresent()) {
+    if (driverOutput != null) {
       context.printed.flush();
-      driverOutput.get().run();
+      driverOutput.run();
     }
   }
 

@@ -13,6 +13,7 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.LongToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The contexts of the client, and which one is current. Used by the session's thread alone. */
 public final class Contexts implements ContextOps {
@@ -29,7 +30,7 @@ public final class Contexts implements ContextOps {
   private final BlockingCalls blocking;
   private final ReleaseLimit limit;
   private final Listener listener;
-  private ContextState[] byNumber = new ContextState[32];
+  private @Nullable ContextState[] byNumber = new ContextState[32];
   private int currentNumber;
 
   /** What is current in the backend; calls without a context leave it as it is. */
@@ -298,7 +299,7 @@ public final class Contexts implements ContextOps {
     select(currentNumber);
   }
 
-  private ContextState primary(int gpu) {
+  private @Nullable ContextState primary(int gpu) {
     for (ContextState context : byNumber) {
       if (context != null && context.primary && context.gpu == gpu) {
         return context;

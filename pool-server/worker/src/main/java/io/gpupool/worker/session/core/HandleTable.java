@@ -4,6 +4,8 @@ package io.gpupool.worker.session.core;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A table of the client's numbers of one kind: the backend's handle of each, and the owner that it
@@ -19,7 +21,7 @@ public final class HandleTable {
   private static final int PAGE_SIZE = 1 << PAGE_BITS;
   private static final int MAX_PAGES = 1 << 12;
 
-  private Page[] pages = new Page[1];
+  private @Nullable Page[] pages = new Page[1];
   private int livePages;
   private int live;
 
@@ -35,10 +37,15 @@ public final class HandleTable {
     return handle == 0 ? SessionServices.NO_HANDLE : handle;
   }
 
-  /** Whose it is; null if the number stands for nothing. */
-  public Object owner(int number) {
+  /** Returns the owner of a number; null if the number stands for nothing. */
+  public @Nullable Object owner(int number) {
     Page page = page(number);
     return page == null ? null : page.owners[number & PAGE_SIZE - 1];
+  }
+
+  /** Returns the owner of a number that is in use. */
+  public Object ownerOf(int number) {
+    return Objects.requireNonNull(owner(number));
   }
 
   /** Returns 0 if a number can be given to something new, else the CUresult that says why not. */
@@ -56,11 +63,12 @@ public final class HandleTable {
     if (index >= pages.length) {
       pages = Arrays.copyOf(pages, Math.max(index + 1, pages.length * 2));
     }
-    if (pages[index] == null) {
-      pages[index] = new Page();
+    Page page = pages[index];
+    if (page == null) {
+      page = new Page();
+      pages[index] = page;
       livePages++;
     }
-    Page page = pages[index];
     page.handles[number & PAGE_SIZE - 1] = handle;
     page.owners[number & PAGE_SIZE - 1] = owner;
     page.live++;
@@ -69,7 +77,7 @@ public final class HandleTable {
 
   /** Forgets a number that is in use. */
   public void remove(int number) {
-    Page page = pages[number >>> PAGE_BITS];
+    Page page = Objects.requireNonNull(pages[number >>> PAGE_BITS]);
     page.handles[number & PAGE_SIZE - 1] = 0;
     page.owners[number & PAGE_SIZE - 1] = null;
     page.live--;
@@ -110,14 +118,14 @@ public final class HandleTable {
     }
   }
 
-  private Page page(int number) {
+  private @Nullable Page page(int number) {
     int index = number >>> PAGE_BITS;
     return number >= 0 && index < pages.length ? pages[index] : null;
   }
 
   private static final class Page {
     final long[] handles = new long[PAGE_SIZE];
-    final Object[] owners = new Object[PAGE_SIZE];
+    final @Nullable Object[] owners = new Object[PAGE_SIZE];
     int live;
   }
 }

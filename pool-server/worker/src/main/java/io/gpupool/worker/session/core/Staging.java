@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Page-locked host memory of one context through which copies go, in blocks of two sizes, kept for
@@ -74,12 +75,12 @@ public final class Staging {
   }
 
   public synchronized void give(long block) {
-    int length = Math.abs(lengths.get(block));
+    int length = Math.abs(Objects.requireNonNull(lengths.get(block)));
     (length == SMALL_BYTES ? freeSmall : freeBlocks).push(block);
   }
 
   private void release(long block) {
-    int length = lengths.remove(block);
+    int length = Objects.requireNonNull(lengths.remove(block));
     totalBytes -= Math.abs(length);
     if (length < 0) {
       Posix.unmap(block, -length);

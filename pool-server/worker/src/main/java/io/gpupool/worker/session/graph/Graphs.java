@@ -21,6 +21,8 @@ import java.lang.foreign.Arena;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** Graphs, which the client describes node by node. Used by the session's thread alone. */
 public final class Graphs implements GraphOps {
@@ -162,7 +164,7 @@ public final class Graphs implements GraphOps {
     int result = graphs.containsKey(number) ? CudaResult.SUCCESS : graphCreate(number);
     long out = call.out();
     if (result == 0) {
-      Graph graph = graphs.get(number);
+      Graph graph = Objects.requireNonNull(graphs.get(number));
       result =
           backend.cuGraphConditionalHandleCreate(
               out, graph.handle, call.context().handle, value, flags);
@@ -194,7 +196,7 @@ public final class Graphs implements GraphOps {
 
   private void dropBodies(Graph graph) {
     for (int number : graph.bodies) {
-      Graph body = graphs.remove(number);
+      Graph body = Objects.requireNonNull(graphs.remove(number));
       dropBodies(body);
       body.conditions.forEach(work::removeCondition);
       totalNodes -= body.count;
@@ -240,7 +242,7 @@ public final class Graphs implements GraphOps {
 
   private int failureOfBodies(Graph graph) {
     for (int number : graph.bodies) {
-      Graph body = graphs.get(number);
+      Graph body = Objects.requireNonNull(graphs.get(number));
       int failure = body.failure == 0 ? failureOfBodies(body) : body.failure;
       if (failure != 0) {
         return failure;
@@ -322,7 +324,7 @@ public final class Graphs implements GraphOps {
     return result == 0 ? other : result;
   }
 
-  private Graph executable(int number) {
+  private @Nullable Graph executable(int number) {
     Graph graph = graphs.get(number);
     return graph == null || graph.root.exec == 0 ? null : graph;
   }

@@ -13,10 +13,12 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The allocations of a session by address, each counted in the lease's ledger until its memory is
@@ -41,7 +43,7 @@ public final class Allocations {
    *
    * @param context it goes down with; null: none, it is the device's pool's
    */
-  record Allocation(ContextState context, int gpu, long lengthBytes) {
+  record Allocation(@Nullable ContextState context, int gpu, long lengthBytes) {
     Exchange.Kind kind() {
       return context == null ? Exchange.Kind.POINTER : Exchange.Kind.MEMORY;
     }
@@ -90,13 +92,14 @@ public final class Allocations {
   /** The bytes charged for an allocation that can be shared in this way; 0 if there is none. */
   long shareableBytes(Exchange.Kind kind, long address) {
     Allocation allocation = allocations.get(address);
-    boolean shareable = allocation != null && allocation.kind() == kind && !kept.contains(address);
-    return shareable ? allocation.lengthBytes : 0;
+    return allocation != null && allocation.kind() == kind && !kept.contains(address)
+        ? allocation.lengthBytes
+        : 0;
   }
 
   /** The GPU of an allocation. */
   int gpu(long address) {
-    return allocations.get(address).gpu;
+    return Objects.requireNonNull(allocations.get(address)).gpu;
   }
 
   /**
@@ -132,8 +135,9 @@ public final class Allocations {
   /** The memory of a context went with it. */
   public void forget(ContextState context) {
     for (var all = allocations.entrySet().iterator(); all.hasNext(); ) {
-      long address = all.next().getKey();
-      Allocation allocation = allocations.get(address);
+      Map.Entry<Long, Allocation> entry = all.next();
+      long address = entry.getKey();
+      Allocation allocation = entry.getValue();
       if (allocation.context == context) {
         owned.remove(address);
         exports.withdraw(allocation.kind(), address, () -> {});
@@ -146,7 +150,7 @@ public final class Allocations {
 
   private int forget(long address, int result, Consumer<Runnable> afterwards) {
     if (result == 0) {
-      leave(allocations.remove(address), afterwards);
+      leave(Objects.requireNonNull(allocations.remove(address)), afterwards);
     }
     return result;
   }

@@ -267,7 +267,7 @@ public final class Sharing implements ShareOps {
       call.reply(tag, CudaResult.INVALID_HANDLE);
       return;
     }
-    int gpu = ((ContextState) handles.events().owner(event)).gpu;
+    int gpu = ((ContextState) handles.events().ownerOf(event)).gpu;
     share(tag, Kind.EVENT, event, gpu, 0, out -> backend.cuIpcGetEventHandle(out, handle));
   }
 

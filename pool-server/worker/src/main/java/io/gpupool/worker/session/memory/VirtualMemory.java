@@ -16,8 +16,8 @@ import io.gpupool.worker.session.quota.OwnedMemory;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Blocks of device memory that the client maps at addresses it reserved. A block is counted in the
@@ -59,12 +59,12 @@ public final class VirtualMemory implements VirtualMemoryOps {
     final long id;
     final int gpu;
     final long lengthBytes;
-    final Optional<Token> opened;
+    final @Nullable Token opened;
     long handle;
     boolean released;
     int mappings;
 
-    Block(long id, int gpu, long lengthBytes, long handle, Optional<Token> opened) {
+    Block(long id, int gpu, long lengthBytes, long handle, @Nullable Token opened) {
       this.id = id;
       this.gpu = gpu;
       this.lengthBytes = lengthBytes;
@@ -164,7 +164,7 @@ public final class VirtualMemory implements VirtualMemoryOps {
     int result = backend.cuMemCreate(out, lengthBytes, prop, 0);
     if (result == 0) {
       long id = nextId++;
-      blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), Optional.empty()));
+      blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), null));
     } else {
       quota.release(gpu, lengthBytes);
     }
@@ -209,8 +209,10 @@ public final class VirtualMemory implements VirtualMemoryOps {
   @Override
   public void vmMap(int tag, long address, long lengthBytes, long offset, int number) {
     Block block = blocks.get(number);
-    boolean sound = block != null && !block.released && isReserved(address, lengthBytes);
-    if (!sound || mappings.size() >= MAX_MAPPINGS) {
+    if (block == null
+        || block.released
+        || !isReserved(address, lengthBytes)
+        || mappings.size() >= MAX_MAPPINGS) {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
@@ -265,8 +267,8 @@ public final class VirtualMemory implements VirtualMemoryOps {
   private void forgetIfUnused(int number, Block block) {
     if (block.released && block.mappings == 0) {
       blocks.remove(number);
-      if (block.opened.isPresent()) {
-        exports.exchange().giveBack(block.opened.get());
+      if (block.opened != null) {
+        exports.exchange().giveBack(block.opened);
       } else if (exports.withdraw(Exchange.Kind.BLOCK, block.id, () -> uncount(block))) {
         uncount(block);
       }
@@ -288,7 +290,9 @@ public final class VirtualMemory implements VirtualMemoryOps {
     long out = call.out();
     try {
       Token token =
-          block.opened.or(() -> exports.token(Exchange.Kind.BLOCK, block.id)).orElse(null);
+          block.opened == null
+              ? exports.token(Exchange.Kind.BLOCK, block.id).orElse(null)
+              : block.opened;
       if (token == null) {
         int result = backend.cuMemExportToShareableHandle(out, block.handle, Exports.DESCRIPTOR, 0);
         if (result != 0) {
@@ -334,9 +338,7 @@ public final class VirtualMemory implements VirtualMemoryOps {
         return;
       }
       long handle = Memory.getLong(out);
-      blocks.put(
-          number,
-          new Block(nextId++, taken.gpu(), taken.lengthBytes(), handle, Optional.of(token)));
+      blocks.put(number, new Block(nextId++, taken.gpu(), taken.lengthBytes(), handle, token));
       Memory.putLong(out, taken.gpu());
       Memory.putLong(out + 8, taken.lengthBytes());
       call.reply(tag, 0, out, 16);

@@ -12,14 +12,16 @@ import java.nio.ByteOrder;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The kernels of an image as the image itself tells them: drivers before 12.4 do not, and later
  * ones may load a kernel's code to tell.
  */
 final class ImageKernels {
-  private Optional<String> problem = Optional.empty();
+  private @Nullable String problem;
   private final Map<String, byte[]> parameters = new LinkedHashMap<>();
 
   /** Reads an image; one that cannot be read tells of no kernels. */
@@ -34,14 +36,14 @@ final class ImageKernels {
         kernels.add(kernel);
       }
     } catch (GpuException e) {
-      kernels.problem = Optional.of(String.valueOf(e.getMessage()));
+      kernels.problem = String.valueOf(e.getMessage());
     }
     return kernels;
   }
 
-  /** Why the image tells of no kernels. */
+  /** Returns the reason for which the image cannot be read, if it cannot. */
   Optional<String> problem() {
-    return problem;
+    return Optional.ofNullable(problem);
   }
 
   /** A kernel's parameters: {@code u32 offset, u32 size} each. */
@@ -58,7 +60,8 @@ final class ImageKernels {
     ByteArrayOutputStream table = new ByteArrayOutputStream();
     List<String> names = List.copyOf(parameters.keySet());
     for (int i = first; i < names.size(); i++) {
-      byte[] entry = FunctionTable.entry(names.get(i), parameters.get(names.get(i)));
+      byte[] entry =
+          FunctionTable.entry(names.get(i), Objects.requireNonNull(parameters.get(names.get(i))));
       if (table.size() + entry.length > limitBytes) {
         break;
       }

@@ -9,6 +9,7 @@ import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.quota.Ledger;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /** Module images as they come in, in pages of their own. Used by the session's thread alone. */
@@ -65,7 +66,7 @@ public final class Images implements ImageOps {
    * Returns whether an image that was begun is there from earlier; if not, it is as if never begun.
    */
   private boolean find(int number, byte[] digest) {
-    Image image = images.get(number);
+    Image image = Objects.requireNonNull(images.get(number));
     if (cache.read(digest, image.address, image.lengthBytes)) {
       image.receivedBytes = image.lengthBytes;
       return true;
@@ -133,7 +134,7 @@ public final class Images implements ImageOps {
 
   /** The length of a complete image. */
   long lengthBytes(int number) {
-    return images.get(number).lengthBytes;
+    return Objects.requireNonNull(images.get(number)).lengthBytes;
   }
 
   public void release() {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Linker of the code that the client links at run time. Used by the session's thread alone. */
 public final class JitLinker implements JitLinkOps {
@@ -98,7 +99,7 @@ public final class JitLinker implements JitLinkOps {
     if (result == 0 && !backend.isSoundImage(address, images.lengthBytes(image))) {
       result = CudaResult.INVALID_IMAGE;
     }
-    if (result == 0) {
+    if (link != null && result == 0) {
       try (Arena arena = Arena.ofConfined()) {
         JitOptions jit = new JitOptions(arena, options);
         long text = arena.allocate(nameBytes + 1).address();
@@ -172,7 +173,8 @@ public final class JitLinker implements JitLinkOps {
     numbers.forEach(this::linkDestroy);
   }
 
-  private void reply(int tag, int result, Link link, boolean infoWanted, boolean errorWanted) {
+  private void reply(
+      int tag, int result, @Nullable Link link, boolean infoWanted, boolean errorWanted) {
     byte[] info = link == null ? new byte[0] : link.info.text();
     byte[] error = link == null ? new byte[0] : link.error.text();
     try (Arena arena = Arena.ofConfined()) {

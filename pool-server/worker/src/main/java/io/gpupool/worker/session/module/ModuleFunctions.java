@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Optional;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The functions of one loaded module. The image tells of them where the backend is a driver, which
@@ -21,17 +22,17 @@ final class ModuleFunctions {
   private final FunctionTable table;
   private final OptionalInt count;
 
-  /** Empty where the backend lists them for nothing. */
-  private final Optional<ImageKernels> kernels;
+  /** Null where the backend lists them at no cost. */
+  private final @Nullable ImageKernels kernels;
 
-  private ModuleFunctions(long handle, FunctionTable table, Optional<ImageKernels> kernels) {
+  private ModuleFunctions(long handle, FunctionTable table, @Nullable ImageKernels kernels) {
     this.handle = handle;
     this.table = table;
     this.kernels = kernels;
     count = table.count(handle);
-    if (count.isEmpty()) {
+    if (count.isEmpty() && kernels != null) {
       kernels
-          .flatMap(ImageKernels::problem)
+          .problem()
           .ifPresent(problem ->
               System.err.println(
                   "gpupool worker: cannot list the kernels of an image: " + problem));
@@ -40,13 +41,13 @@ final class ModuleFunctions {
 
   /** Of a module whose image tells of these kernels; the backend tells itself if that is free. */
   static ModuleFunctions of(
-      Backend backend, long out, long handle, Optional<ImageKernels> kernels) {
+      Backend backend, long out, long handle, @Nullable ImageKernels kernels) {
     return new ModuleFunctions(handle, new FunctionTable(backend, out), kernels);
   }
 
   /** All, in the layout of {@code moduleLoad}; empty if they are too many, or would cost. */
   byte[] all(long limitBytes) {
-    boolean free = kernels.isEmpty() || imageTellsAll();
+    boolean free = kernels == null || imageTellsAll();
     if (!free || count() > MAX_LISTED) {
       return new byte[0];
     }
@@ -66,23 +67,23 @@ final class ModuleFunctions {
 
   /** The parameters of one; empty if nobody tells them. */
   Optional<byte[]> parameters(String name, long function) {
-    Optional<byte[]> told = kernels.flatMap(image -> image.parameters(name));
+    Optional<byte[]> told = kernels == null ? Optional.empty() : kernels.parameters(name);
     return told.isPresent() || !table.tellsParameters(function)
         ? told
         : Optional.of(table.parameters(function));
   }
 
   private int count() {
-    return count.orElseGet(() -> kernels.map(ImageKernels::count).orElse(0));
+    return count.orElseGet(() -> kernels == null ? 0 : kernels.count());
   }
 
   private boolean imageTellsAll() {
-    return kernels.isPresent() && kernels.get().count() == count();
+    return kernels != null && kernels.count() == count();
   }
 
   private byte[] list(int first, long limitBytes) {
-    return imageTellsAll()
-        ? kernels.orElseThrow().list(first, limitBytes)
+    return kernels != null && imageTellsAll()
+        ? kernels.list(first, limitBytes)
         : table.list(handle, first, limitBytes);
   }
 

@@ -8,6 +8,7 @@ import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import java.util.HashSet;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of one module: its variables and its share of the kernels' heap, counted in the
@@ -42,7 +43,7 @@ final class ModuleMemory {
   }
 
   /** Counts a module that was loaded; null if the lease has no room for it. */
-  static ModuleMemory of(
+  static @Nullable ModuleMemory of(
       Backend backend, MemoryQuota quota, OwnedMemory owned, ContextState context, long module) {
     long told = backend.moduleBytes(module);
     ModuleMemory memory = new ModuleMemory(backend, quota, owned, context.gpu, told < 0);

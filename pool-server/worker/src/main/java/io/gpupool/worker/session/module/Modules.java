@@ -112,10 +112,8 @@ public final class Modules implements ModuleOps {
       long handle = Memory.getLong(out);
       byte[] functions = new byte[0];
       if (result == 0) {
-        Optional<ImageKernels> kernels =
-            backend.listsFunctions()
-                ? Optional.empty()
-                : Optional.of(readKernels(address, images.lengthBytes(image)));
+        ImageKernels kernels =
+            backend.listsFunctions() ? null : readKernels(address, images.lengthBytes(image));
         call.expectPrinting();
         ModuleFunctions told = ModuleFunctions.of(backend, out, handle, kernels);
         result = register(module, handle, told);
@@ -138,10 +136,10 @@ public final class Modules implements ModuleOps {
     if (handle == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_HANDLE;
     }
-    Object owner = handles.modules().owner(module);
-    ((LoadedModule) owner).memory.disown();
+    LoadedModule owner = (LoadedModule) handles.modules().ownerOf(module);
+    owner.memory.disown();
     int result = blocking.call(() -> backend.cuModuleUnload(handle));
-    forget((LoadedModule) owner);
+    forget(owner);
     loaded.remove(owner);
     return result;
   }
@@ -174,7 +172,7 @@ public final class Modules implements ModuleOps {
       long out = call.out();
       int result = backend.cuModuleGetFunction(out, moduleHandle, cString(arena, name, nameBytes));
       if (result == 0) {
-        handles.functions().put(function, Memory.getLong(out), handles.modules().owner(module));
+        handles.functions().put(function, Memory.getLong(out), handles.modules().ownerOf(module));
       }
       return result;
     }
@@ -190,7 +188,7 @@ public final class Modules implements ModuleOps {
     }
     byte[] parameters = new byte[0];
     if (parametersCapacity > 0) {
-      LoadedModule owner = (LoadedModule) handles.modules().owner(module);
+      LoadedModule owner = (LoadedModule) handles.modules().ownerOf(module);
       Optional<byte[]> told =
           owner.functions.parameters(text(name, nameBytes), handles.functions().get(function));
       if (told.isEmpty()) {
@@ -214,7 +212,7 @@ public final class Modules implements ModuleOps {
       call.reply(tag, first < 0 ? CudaResult.INVALID_VALUE : CudaResult.INVALID_HANDLE);
       return;
     }
-    LoadedModule owner = (LoadedModule) handles.modules().owner(module);
+    LoadedModule owner = (LoadedModule) handles.modules().ownerOf(module);
     byte[] functions = owner.functions.from(first, Math.min(functionsCapacity, MAX_TABLE_BYTES));
     try (Arena arena = Arena.ofConfined()) {
       Payload payload = new Payload(arena, functions.length + 16);
@@ -240,7 +238,7 @@ public final class Modules implements ModuleOps {
       int result =
           backend.cuModuleGetGlobal_v2(out, out + 8, moduleHandle, cString(arena, name, nameBytes));
       if (result == 0) {
-        LoadedModule owner = (LoadedModule) handles.modules().owner(module);
+        LoadedModule owner = (LoadedModule) handles.modules().ownerOf(module);
         result = owner.memory.addVariable(Memory.getLong(out), Memory.getLong(out + 8));
       }
       if (!addressWanted) {

@@ -5,6 +5,7 @@ import io.gpupool.worker.session.core.ContextState;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Table of the fences that have arrived and are not awaited yet, and of those that are. For any
@@ -20,7 +21,7 @@ final class CrossServerFenceTable {
   static final class Awaited {
     final ContextState context;
     final int link;
-    private Runnable open;
+    private @Nullable Runnable open;
     private boolean over;
 
     private Awaited(ContextState context, int link) {
@@ -54,7 +55,7 @@ final class CrossServerFenceTable {
   }
 
   /** What a stream has to wait for; null if the ticket has come. */
-  synchronized Awaited await(long ticket, ContextState context, int link) {
+  synchronized @Nullable Awaited await(long ticket, ContextState context, int link) {
     if (come.remove(ticket) != null) {
       return null;
     }
@@ -79,7 +80,7 @@ final class CrossServerFenceTable {
   }
 
   /** Lets the streams of a context pass; all streams, when it is null. */
-  void cancel(ContextState context) {
+  void cancel(@Nullable ContextState context) {
     List<Awaited> gone;
     synchronized (this) {
       gone =

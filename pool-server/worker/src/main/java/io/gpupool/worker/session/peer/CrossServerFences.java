@@ -128,7 +128,7 @@ public final class CrossServerFences implements FenceOps, PeerListener {
       return CudaResult.SUCCESS;
     }
     // The program may record its event anew: a stream of its own keeps where it is now.
-    ContextState context = (ContextState) handles.events().owner(event);
+    ContextState context = (ContextState) handles.events().ownerOf(event);
     ContextState before = call.context();
     backend.cuCtxSetCurrent(context.handle);
     call.select(context);

@@ -6,6 +6,7 @@ import io.gpupool.worker.peer.PeerException;
 import io.gpupool.worker.session.copy.PieceWriter;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.quota.OwnedMemory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A copy from another worker's memory: its stream stands still while the bytes come. The session's
@@ -17,7 +18,7 @@ final class Pull {
   private final PieceWriter writer;
   private final long lengthBytes;
   private final long skipped;
-  private Runnable open;
+  private @Nullable Runnable open;
   private boolean over;
   private long comeBytes;
 

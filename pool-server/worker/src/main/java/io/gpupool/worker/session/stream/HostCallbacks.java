@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Host functions of the program: a stream that reaches one waits until the client says that it has
@@ -45,14 +46,14 @@ public final class HostCallbacks implements CallbackOps {
   /** What ends each host function that is queued or runs, by the client's number. */
   private final Map<Integer, Call> calls = new ConcurrentHashMap<>();
 
-  private Arena stubArena;
+  private @Nullable Arena stubArena;
   private long hostFunctionStub;
   private long streamCallbackStub;
 
   /** One host function. */
   private static final class Call {
     final ContextState context;
-    private Runnable done;
+    private @Nullable Runnable done;
     private boolean ended;
 
     Call(ContextState context) {
@@ -157,7 +158,7 @@ public final class HostCallbacks implements CallbackOps {
   }
 
   /** Lets the streams of a context that is going down pass; all streams, when it is null. */
-  public void cancel(ContextState context) {
+  public void cancel(@Nullable ContextState context) {
     calls.forEach((number, call) -> {
       if (context == null || call.context == context) {
         calls.remove(number);
@@ -217,7 +218,8 @@ public final class HostCallbacks implements CallbackOps {
       return;
     }
     // Never freed: the driver may call as long as the process lives.
-    stubArena = Arena.global();
+    Arena arena = Arena.global();
+    stubArena = arena;
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       MethodHandle hostFunction =
@@ -229,15 +231,11 @@ public final class HostCallbacks implements CallbackOps {
               MethodType.methodType(void.class, long.class, int.class, long.class));
       Linker linker = Linker.nativeLinker();
       hostFunctionStub =
-          linker
-              .upcallStub(hostFunction, FunctionDescriptor.ofVoid(JAVA_LONG), stubArena)
-              .address();
+          linker.upcallStub(hostFunction, FunctionDescriptor.ofVoid(JAVA_LONG), arena).address();
       streamCallbackStub =
           linker
               .upcallStub(
-                  streamCallback,
-                  FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_INT, JAVA_LONG),
-                  stubArena)
+                  streamCallback, FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_INT, JAVA_LONG), arena)
               .address();
     } catch (ReflectiveOperationException e) {
       throw new AssertionError(e);

@@ -308,7 +308,7 @@ public final class Streams implements StreamOps {
     // The client may record or destroy its event meanwhile: what counts is where it is now, which
     // an
     // event of the session's own behind it, in a stream of its own, keeps.
-    ContextState context = (ContextState) handles.events().owner(event);
+    ContextState context = (ContextState) handles.events().ownerOf(event);
     backend.cuCtxSetCurrent(context.handle);
     long stream = context.spareStreams.take();
     long own = stream;

@@ -14,6 +14,7 @@ import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Arrays and mipmapped arrays of the session, counted in the lease's ledger before they are made.
@@ -169,7 +170,7 @@ public final class CudaArrays implements ArrayOps {
     long out = call.out();
     int result = backend.cuMipmappedArrayGetLevel(out, handle, level);
     if (result == 0) {
-      handles.arrays().put(array, Memory.getLong(out), mipmaps.get(mipmap));
+      handles.arrays().put(array, Memory.getLong(out), Objects.requireNonNull(mipmaps.get(mipmap)));
     }
     return result;
   }

@@ -69,7 +69,7 @@ public final class References implements ReferenceOps {
     if (result == 0) {
       references.put(
           Memory.getLong(out),
-          new Reference(call.context(), module, handles.modules().owner(module), surface != 0));
+          new Reference(call.context(), module, handles.modules().ownerOf(module), surface != 0));
     }
     call.reply(tag, result, out, 8);
   }

@@ -7,6 +7,7 @@ import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.HashMap;
 import java.util.HexFormat;
@@ -36,7 +37,7 @@ class ImageCacheTest {
 
   @Test
   void image_ofAnotherDigestThanWasSaid_isNotKept() throws Exception {
-    byte[] digest = sha256("another".getBytes());
+    byte[] digest = sha256("another".getBytes(StandardCharsets.UTF_8));
     cache().keep(digest, addressOf(IMAGE), IMAGE.length);
 
     assertThat(isFound(digest, IMAGE.length)).isFalse();
