@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.control;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.io.ByteArrayOutputStream;
@@ -29,7 +30,10 @@ public final class KernelOutput {
   private final int stream;
   private final int fd;
   private final long buffer = Arena.global().allocate(BUFFER_BYTES).address();
+
+  @GuardedBy("this")
   private final ByteArrayOutputStream held = new ByteArrayOutputStream();
+
   private final ExecutorService sender =
       Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().name("output").factory());
   private volatile Consumer<Supplier<byte[]>> sink = taken -> {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
@@ -13,7 +14,10 @@ final class DriverEvents implements TimingEvents {
   private static final double NANOS_PER_MILLI = 1e6;
 
   private final NvidiaContexts driver;
+
+  @GuardedBy("this")
   private final Map<Long, ArrayDeque<Long>> idle = new HashMap<>();
+
   private final long out = Arena.global().allocate(Long.BYTES, Long.BYTES).address();
 
   DriverEvents(NvidiaContexts driver) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.BackendTraits.Caller;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.cuda.DriverTime.SliceState;
@@ -67,15 +68,31 @@ final class GpuGate implements Passage {
 
   private volatile SliceState sliceState = SliceState.UNCONTENDED;
 
-  // Guarded by this.
+  @GuardedBy("this")
   private final CostTable costs = new CostTable();
+
+  @GuardedBy("this")
   private final WorkInFlight inFlight;
+
+  @GuardedBy("this")
   private final OpenBatch open;
+
+  @GuardedBy("this")
   private boolean busy;
+
+  @GuardedBy("this")
   private boolean switching;
+
+  @GuardedBy("this")
   private long latestKey;
+
+  @GuardedBy("this")
   private long harvestedAt;
+
+  @GuardedBy("this")
   private long quietNanos;
+
+  @GuardedBy("this")
   private boolean parked;
 
   /** What a thread does next that wants to submit an operation. */
@@ -225,6 +242,7 @@ final class GpuGate implements Passage {
     return sliceState != SliceState.UNCONTENDED;
   }
 
+  @GuardedBy("this")
   private boolean isOver() {
     if (sliceState != SliceState.ENDED && time.isOver()) {
       sliceState = time.renew(System.nanoTime());
@@ -233,6 +251,7 @@ final class GpuGate implements Passage {
   }
 
   /** Waits for the work in flight; then the time slice may pass on. */
+  @GuardedBy("this")
   private Step awaitEnd() {
     closeAndHarvest(System.nanoTime());
     if (!isDrained()) {
@@ -242,6 +261,7 @@ final class GpuGate implements Passage {
     return Step.PASS;
   }
 
+  @GuardedBy("this")
   private boolean hasRoom(long nanos, long waitedNanos) {
     boolean contended = isContended();
     long bound = contended ? boundNanos : uncontendedBoundNanos;
@@ -254,22 +274,26 @@ final class GpuGate implements Passage {
         && (isInCount() || waitedNanos > HOST_FUNCTION_PATIENCE_NANOS);
   }
 
+  @GuardedBy("this")
   private boolean isInTime(long nanos, long bound) {
     long ahead = inFlight.expectedNanos() + open.expectedNanos();
     return ahead == 0 || ahead + nanos <= bound;
   }
 
+  @GuardedBy("this")
   private boolean isInCount() {
     return inFlight.operations() + open.operations() < MAX_BEHIND_HOST_FUNCTIONS
         || !caller.hasHostFunctions();
   }
 
   /** Ends the open batch if an operation does not fit; returns false if that cannot be now. */
+  @GuardedBy("this")
   private boolean makeRoomInBatch(long context, long stream, Cost cost, long nanos) {
     boolean fits = open.isEmpty() || !isBatchFull(cost, nanos) && open.takes(context, stream, cost);
     return fits || open.close(System.nanoTime());
   }
 
+  @GuardedBy("this")
   private boolean isBatchFull(Cost cost, long nanos) {
     boolean contended = isContended();
     long most = contended ? boundNanos / BATCHES_IN_BOUND : UNCONTENDED_BATCH_NANOS;
@@ -278,11 +302,13 @@ final class GpuGate implements Passage {
         || open.operations() >= HOST_FUNCTION_BATCH && caller.hasHostFunctions();
   }
 
+  @GuardedBy("this")
   private void closeAndHarvest(long now) {
     boolean ignored = open.close(now);
     harvest(now);
   }
 
+  @GuardedBy("this")
   private void harvest(long now) {
     inFlight.harvest(now, isContended());
     if (isContended()) {
@@ -290,6 +316,7 @@ final class GpuGate implements Passage {
     }
   }
 
+  @GuardedBy("this")
   private boolean isDrained() {
     return calls.get() == 0 && open.isEmpty() && inFlight.isEmpty();
   }
@@ -365,6 +392,7 @@ final class GpuGate implements Passage {
   }
 
   /** Renews the time slice; returns the time until the next look. */
+  @GuardedBy("this")
   private long renew(long now) {
     sliceState = time.renew(now);
     if (!isContended()) {

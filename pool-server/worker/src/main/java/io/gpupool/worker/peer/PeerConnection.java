@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.util.ArrayDeque;
@@ -27,7 +28,8 @@ final class PeerConnection {
   /** Whoever holds it writes to the socket. */
   private final ReentrantLock writing = new ReentrantLock(true);
 
-  /** Short frames that have not left, each with its length first; guarded by itself. */
+  /** Short frames that have not left, each with its length first. */
+  @GuardedBy("posted")
   private final ArrayDeque<long[]> posted = new ArrayDeque<>();
 
   /** The frame that leaves now, for whoever writes, and how much of it has. */

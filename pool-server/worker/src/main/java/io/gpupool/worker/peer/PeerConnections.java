@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.Posix;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -25,13 +26,18 @@ public final class PeerConnections {
   private final LongAdder receivedBytes = new LongAdder();
   private final LongAdder sentBytes = new LongAdder();
 
-  /** Of each link but this worker's own, once they are known; guarded by this. */
+  /** Of each link but this worker's own, once they are known. */
+  @GuardedBy("this")
   private final List<PeerConnection> connections = new ArrayList<>();
 
   /** Descriptors that came before that. */
+  @GuardedBy("this")
   private final Map<Integer, Integer> early = new HashMap<>();
 
+  @GuardedBy("this")
   private final Map<Integer, String> earlyRefusals = new HashMap<>();
+
+  @GuardedBy("this")
   private int own = -1;
 
   public PeerConnections(Dialer dialer) {
@@ -130,7 +136,7 @@ public final class PeerConnections {
   }
 
   private void connect(int link, int fd) {
-    if (!isPeer(link) || !connections.get(link).connect(fd)) {
+    if (!isPeer(link) || !connection(link).connect(fd)) {
       Posix.close(fd);
     }
   }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.slicer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+
 /**
  * The average number of sessions of a lease that had work on the GPU at once between two
  * measurements: the time that one of them measures is in part the others'. Any thread may call it.
  */
 final class MeasuredOverlap {
+  @GuardedBy("this")
   private double parts;
+
+  @GuardedBy("this")
   private int looks;
 
   /** Notes how many others there are now. */

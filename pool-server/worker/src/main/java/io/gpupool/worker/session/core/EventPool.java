@@ -3,6 +3,7 @@ package io.gpupool.worker.session.core;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,7 +18,11 @@ public final class EventPool {
 
   private final Backend backend;
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
+
+  @GuardedBy("this")
   private long[] free = new long[16];
+
+  @GuardedBy("this")
   private int count;
 
   EventPool(Backend backend) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
@@ -16,6 +17,7 @@ public final class PrintBuffer {
   private final long context;
 
   /** Of the session's own, with nothing in it ever; 0: kernels of the context cannot print. */
+  @GuardedBy("this")
   private long idleStream;
 
   PrintBuffer(Backend backend, long context) {

@@ -3,6 +3,7 @@ package io.gpupool.worker.session.core;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.os.Posix;
@@ -28,12 +29,18 @@ public final class Staging {
 
   private final Backend backend;
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
+
+  @GuardedBy("this")
   private final ArrayDeque<Long> freeSmall = new ArrayDeque<>();
+
+  @GuardedBy("this")
   private final ArrayDeque<Long> freeBlocks = new ArrayDeque<>();
 
   /** The length of every block; of those that are only mapped, negated. */
+  @GuardedBy("this")
   private final Map<Long, Integer> lengths = new HashMap<>();
 
+  @GuardedBy("this")
   private long totalBytes;
 
   Staging(Backend backend) {
@@ -79,6 +86,7 @@ public final class Staging {
     (length == SMALL_BYTES ? freeSmall : freeBlocks).push(block);
   }
 
+  @GuardedBy("this")
   private void release(long block) {
     int length = Objects.requireNonNull(lengths.remove(block));
     totalBytes -= Math.abs(length);

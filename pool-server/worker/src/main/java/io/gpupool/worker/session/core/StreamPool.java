@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
@@ -16,6 +17,8 @@ public final class StreamPool {
   private static final int MAX_FREE = 16;
 
   private final Backend backend;
+
+  @GuardedBy("this")
   private final ArrayDeque<Long> free = new ArrayDeque<>();
 
   StreamPool(Backend backend) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.session.core.ContextState;
 import java.util.HashMap;
 import java.util.List;
@@ -14,14 +15,21 @@ import org.jspecify.annotations.Nullable;
 final class CrossServerFenceTable {
   private static final int MAX_KEPT = 1 << 20;
 
+  @GuardedBy("this")
   private final Map<Long, Awaited> awaited = new HashMap<>();
+
+  @GuardedBy("this")
   private final Map<Long, Integer> come = new HashMap<>();
 
   /** A ticket that a stream waits for, or will. */
   static final class Awaited {
     final ContextState context;
     final int link;
+
+    @GuardedBy("this")
     private @Nullable Runnable open;
+
+    @GuardedBy("this")
     private boolean over;
 
     private Awaited(ContextState context, int link) {

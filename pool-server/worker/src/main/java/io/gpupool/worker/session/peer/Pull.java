@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.worker.peer.PeerException;
 import io.gpupool.worker.session.copy.PieceWriter;
@@ -18,8 +19,14 @@ final class Pull {
   private final PieceWriter writer;
   private final long lengthBytes;
   private final long skipped;
+
+  @GuardedBy("this")
   private @Nullable Runnable open;
+
+  @GuardedBy("this")
   private boolean over;
+
+  @GuardedBy("this")
   private long comeBytes;
 
   /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.peer.PeerConnections;
@@ -25,7 +26,11 @@ public final class Reads {
   private final CurrentCall call;
   private final OwnedMemory owned;
   private final PeerConnections peers;
+
+  @GuardedBy("this")
   private final Map<Long, Allowed> allowed = new HashMap<>();
+
+  @GuardedBy("this")
   private final Map<Long, Asked> asked = new HashMap<>();
 
   /** Without a context, which is gone, it is answered with an error. */

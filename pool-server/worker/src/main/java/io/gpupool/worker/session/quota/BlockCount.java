@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.quota;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 
 /**
@@ -11,6 +12,7 @@ final class BlockCount {
   private final long blockBytes;
 
   /** By GPU: of all small allocations. */
+  @GuardedBy("this")
   private final long[] smallBytes;
 
   /** With no allocations yet. */

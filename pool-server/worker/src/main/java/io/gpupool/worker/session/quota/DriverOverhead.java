@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.quota;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -18,8 +19,11 @@ public final class DriverOverhead {
   private final Ledger ledger;
   private final List<LeasedGpu> gpus;
 
-  // By GPU; guarded by this.
+  // By GPU.
+  @GuardedBy("this")
   private final long[] countedBytes;
+
+  @GuardedBy("this")
   private final int[] contexts;
 
   /** With nothing in it yet. */
@@ -106,6 +110,7 @@ public final class DriverOverhead {
     return backend.usedMemoryBytes(gpus.get(gpu).ordinal());
   }
 
+  @GuardedBy("this")
   private void count(int gpu, long bytes) {
     ledger.charge(gpu, bytes - countedBytes[gpu]);
     countedBytes[gpu] = bytes;

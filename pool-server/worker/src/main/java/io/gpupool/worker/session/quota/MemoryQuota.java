@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.quota;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
@@ -49,7 +50,8 @@ public final class MemoryQuota {
   /** Has caches of a GPU give memory back; false if there is nothing in them. */
   private IntPredicate reclaim = gpu -> false;
 
-  /** By GPU: freed and not gone yet; guarded by this. */
+  /** By GPU: freed and not gone yet. */
+  @GuardedBy("this")
   private final long[] leaving;
 
   /** By GPU: counted since it was last measured what the driver takes. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.quota;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
 import java.util.Map;
@@ -17,6 +18,8 @@ public final class OwnedMemory {
   public static final long MAX_BYTES = 1L << 50;
 
   private final boolean backendChecks;
+
+  @GuardedBy("this")
   private final TreeMap<Long, Long> lengths = new TreeMap<>();
 
   /** Starts with none; a backend that finds every address in tables of its own is not doubled. */
@@ -80,6 +83,7 @@ public final class OwnedMemory {
     }
   }
 
+  @GuardedBy("this")
   private boolean isWithin(long address, long lengthBytes) {
     Map.Entry<Long, Long> range = lengths.floorEntry(address);
     return range != null

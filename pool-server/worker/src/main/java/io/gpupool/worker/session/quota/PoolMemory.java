@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.quota;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -24,10 +25,15 @@ public final class PoolMemory {
   private final MemoryQuota quota;
   private final int gpu;
 
-  // All guarded by this.
+  @GuardedBy("this")
   private final Set<Long> pools = new HashSet<>();
+
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
+
+  @GuardedBy("this")
   private long allocatedBytes;
+
+  @GuardedBy("this")
   private long countedBytes;
 
   public PoolMemory(Backend backend, MemoryQuota quota, int gpu) {
@@ -88,10 +94,12 @@ public final class PoolMemory {
     }
   }
 
+  @GuardedBy("this")
   private long neededBytes(long moreBytes) {
     return Math.max(allocatedBytes + moreBytes, heldBytes());
   }
 
+  @GuardedBy("this")
   private long heldBytes() {
     if (!backend.poolsKeepMemory()) {
       return 0;

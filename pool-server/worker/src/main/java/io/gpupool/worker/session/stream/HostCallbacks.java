@@ -4,6 +4,7 @@ package io.gpupool.worker.session.stream;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
 import io.gpupool.cuda.CallbackOps;
@@ -53,7 +54,11 @@ public final class HostCallbacks implements CallbackOps {
   /** One host function. */
   private static final class Call {
     final ContextState context;
+
+    @GuardedBy("this")
     private @Nullable Runnable done;
+
+    @GuardedBy("this")
     private boolean ended;
 
     Call(ContextState context) {

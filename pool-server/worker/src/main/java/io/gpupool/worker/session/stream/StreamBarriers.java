@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.stream;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
 import io.gpupool.cuda.CudaResult;
@@ -34,6 +35,7 @@ public final class StreamBarriers {
   private final Waits waits;
 
   /** Free words; they go down with their context. */
+  @GuardedBy("this")
   private final Map<ContextState, ArrayDeque<Long>> words = new HashMap<>();
 
   /** Told when a stream has come to a gate; must not wait. */
