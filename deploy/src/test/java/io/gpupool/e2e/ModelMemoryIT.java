@@ -118,7 +118,8 @@ class ModelMemoryIT {
     assertThat(ended.output()).contains("CUDA_ERROR_OUT_OF_MEMORY");
     assertThat(ended.errors())
         .contains("gpupool: a context on GPU 0 takes 400 MiB of its memory")
-        .contains("the lease has 64.0 MiB of 64.0 MiB left: ask for more");
+        .contains(
+            "the lease has 64.0 MiB of 64.0 MiB left: the program needs a lease with more memory");
   }
 
   private static void assertFull(Program program) {

@@ -7,24 +7,24 @@ import io.gpupool.worker.session.core.Answers;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The line that tells a program, once, that its lease has no memory left because the driver takes
- * some of it. Programs that fill their quota by themselves hear of it by the error alone.
+ * A line on the program's standard error, once, that its lease has no memory left because the
+ * driver takes some of it. Programs that fill their quota by themselves get the error alone.
  */
 final class OutOfMemoryReport {
   private final Answers answers;
   private final Ledger ledger;
-  private boolean told;
+  private boolean reported;
 
   OutOfMemoryReport(Answers answers, Ledger ledger) {
     this.answers = answers;
     this.ledger = ledger;
   }
 
-  /** A context does not fit into the lease. */
+  /** Reports a context that does not fit into the lease. */
   void context(int gpu, long contextBytes) {
     if (contextBytes > 0) {
-      tell(
-          "a context on GPU %d takes %s of its memory, and the lease has %s of %s left: ask for more (-m or -p)"
+      report(
+          "a context on GPU %d takes %s of its memory, and the lease has %s of %s left: the program needs a lease with more memory"
               .formatted(
                   gpu,
                   new ByteSize(contextBytes),
@@ -33,26 +33,26 @@ final class OutOfMemoryReport {
     }
   }
 
-  /** The local memory of a kernel does not fit into the lease. */
+  /** Reports local memory of a kernel that does not fit into the lease. */
   void localMemory(int gpu, long lengthBytes) {
-    tell(
-        "a kernel needs %s of GPU %d for the local memory of all threads, and the lease has %s left: ask for more (-m or -p)"
+    report(
+        "a kernel needs %s of GPU %d for the local memory of all threads, and the lease has %s left: the program needs a lease with more memory"
             .formatted(new ByteSize(lengthBytes), gpu, new ByteSize(ledger.freeBytes(gpu))));
   }
 
-  /** An allocation does not fit into the lease; it would if the driver did not take some of it. */
+  /** Reports an allocation that would fit if the driver took none of the lease's memory. */
   void allocation(int gpu, long lengthBytes, long overheadBytes) {
     if (lengthBytes - ledger.freeBytes(gpu) <= overheadBytes && overheadBytes > 0) {
-      tell(
+      report(
           "out of memory: of the lease's %s of GPU %d the driver takes %s for this program, for contexts, code"
                   .formatted(new ByteSize(ledger.quotaBytes(gpu)), gpu, new ByteSize(overheadBytes))
               + " and heaps; %s are left".formatted(new ByteSize(ledger.freeBytes(gpu))));
     }
   }
 
-  private void tell(String line) {
-    if (!told) {
-      told = true;
+  private void report(String line) {
+    if (!reported) {
+      reported = true;
       answers.output(
           PrintSink.DIAGNOSTICS, ("gpupool: " + line + "\n").getBytes(StandardCharsets.UTF_8));
     }
