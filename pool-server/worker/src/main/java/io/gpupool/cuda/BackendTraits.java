@@ -10,7 +10,7 @@ public interface BackendTraits {
   /** Not told by the driver. */
   long NOT_TOLD = -1;
 
-  /** What allocations are aligned to, at least. */
+  /** The least alignment of allocations. */
   long MIN_BLOCK_BYTES = 512;
 
   /** Answer of {@link #launchHostTask}: the backend calls native functions instead. */
@@ -38,17 +38,17 @@ public interface BackendTraits {
   }
 
   /**
-   * Whether a range of device memory lies within one allocation and is memory of this process that
-   * stays mapped whatever the program frees: then it is sent from where it is, once its stream is
-   * there.
+   * Returns whether a range of device memory lies within one allocation and is memory of this
+   * process that stays mapped whatever the program frees: then it is sent from where it is, once
+   * its stream is there.
    */
   default boolean isReadable(long address, long lengthBytes) {
     return false;
   }
 
   /**
-   * Whether an image can be handed to the backend: a driver believes what an image says of lengths
-   * and addresses.
+   * Returns whether an image can be handed to the backend: a driver believes what an image says of
+   * lengths and addresses.
    */
   default boolean isSoundImage(long image, long imageBytes) {
     return DriverImage.isSound(image, imageBytes);
@@ -98,8 +98,8 @@ public interface BackendTraits {
   default void nameSession(String name) {}
 
   /**
-   * Whether a module's functions can be listed for nothing. A driver may load the code of each
-   * function that it is asked about, however few of them the program launches.
+   * Returns whether a module's functions can be listed for nothing. A driver may load the code of
+   * each function that it is asked about, however few of them the program launches.
    */
   default boolean listsFunctions() {
     return false;
@@ -198,7 +198,7 @@ public interface BackendTraits {
     return false;
   }
 
-  /** Whether memory pools may hold memory that the program has freed. */
+  /** Returns whether memory pools may hold memory that the program has freed. */
   default boolean poolsKeepMemory() {
     return true;
   }
@@ -235,14 +235,16 @@ public interface BackendTraits {
   /** Puts the descriptor as it is in this process into what another one's backend wrote. */
   default void setDescriptor(long handle, int descriptor) {}
 
-  /** Why the last call that failed did so, where a backend knows more than a result. */
+  /**
+   * Returns the reason for which the last call failed, where a backend knows more than a result.
+   */
   default Optional<String> lastFailure() {
     return Optional.empty();
   }
 
   /** A session, as a backend sees it that keeps its calls waiting. */
   interface Caller {
-    /** Whether streams may wait for host functions of the program. */
+    /** Returns whether streams may wait for host functions of the program. */
     boolean hasHostFunctions();
 
     /**

@@ -15,7 +15,7 @@ public final class DriverAddresses {
   private static final boolean IS_AARCH64 = System.getProperty("os.arch").equals("aarch64");
   private static final long TOP = IS_AARCH64 ? 256 * TEBIBYTE : 128 * TEBIBYTE;
 
-  /** What programs map, besides where the kernel begins. */
+  /** The size of the addresses that programs map, below the kernel. */
   private static final long OF_PROGRAMS = (IS_AARCH64 ? 40 : 24) * TEBIBYTE;
 
   /** Device memory of one of the servers of a session. */

@@ -20,7 +20,7 @@ final class DriverImage {
 
   private DriverImage() {}
 
-  /** Whether it is text, an ELF file or fat binaries, with nothing beyond its length. */
+  /** Returns whether it is text, an ELF file or fat binaries, with nothing beyond its length. */
   static boolean isSound(long image, long imageBytes) {
     if (imageBytes < Integer.BYTES) {
       return false;

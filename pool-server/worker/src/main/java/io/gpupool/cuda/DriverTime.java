@@ -11,20 +11,20 @@ public interface DriverTime extends DeviceTime {
   /** Time of a GPU that nobody shares out. */
   DriverTime UNSHARED = new Unshared();
 
-  /** How long work may still be submitted. */
+  /** States of a time slice for the submission of work. */
   enum SliceState {
     /** No other lease wants the GPU, and this one may have all of its time. */
     UNCONTENDED,
-    /** It is this lease's time slice. */
+    /** This lease has the time slice, and others want the GPU. */
     CONTENDED,
     /** The time slice is over, or lost: what is under way is to be awaited, then {@link #pass}. */
     ENDED
   }
 
-  /** Says that work is under way, and asks whether more may be submitted. */
+  /** Marks work as under way, and returns whether more may be submitted. */
   SliceState renew(long nowNanos);
 
-  /** Nothing is under way any more; before {@link #end} or {@link #pass}. */
+  /** Marks that nothing is under way any more; comes before {@link #end} or {@link #pass}. */
   void workFinished();
 
   /** Adds time that the GPU took for this process's work, as the driver measured it. */

@@ -40,7 +40,7 @@ public final class WireStruct {
     return lengthBytes;
   }
 
-  /** Whether it is there, and of this length. */
+  /** Returns whether it is there, and of this length. */
   public boolean is(long bytes) {
     return address != 0 && lengthBytes == bytes;
   }

@@ -26,7 +26,7 @@ public final class Events {
    * @param xid NVIDIA's number of it; 0 for an error of memory that could not be corrected
    */
   public record Fault(long card, int instance, int xid) {
-    /** Whether it is one of this device. */
+    /** Returns whether it is one of this device. */
     public boolean isOf(Nvml.Device device) {
       return device.card() == card
           && (instance == WHOLE_CARD || device.instance().orElse(instance) == instance);

@@ -108,7 +108,9 @@ public final class Nvml {
     }
   }
 
-  /** Whether a GPU reads and writes the other's memory itself, as far as the driver tells. */
+  /**
+   * Returns whether a GPU reads and writes the other's memory itself, as far as the driver tells.
+   */
   public boolean reaches(Device device, Device other) {
     return !device.isSlice()
         && !other.isSlice()

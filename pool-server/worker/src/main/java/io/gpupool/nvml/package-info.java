@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** NVIDIA's management library, as much of it as says how the GPUs of this machine are. */
+/** NVIDIA's management library: the functions that report the state of this machine's GPUs. */
 @NullMarked
 package io.gpupool.nvml;
 

@@ -5,7 +5,10 @@ package io.gpupool.worker;
 final class DriverException extends Exception {
   private static final long serialVersionUID = 1L;
 
-  /** How far the driver came; the pool-server tells them apart by the exit status of a worker. */
+  /**
+   * Stages of the start of a driver; the exit status of a worker tells the pool-server which
+   * failed.
+   */
   enum Stage {
     /** There is no driver library. */
     NOT_FOUND(3),

@@ -15,7 +15,7 @@ final class NvidiaDriver {
   private static final int SYSTEM_NOT_READY = 802;
   private static final long NANOS_PER_MILLI = 1_000_000;
 
-  /** What causes errors of cuInit on machines that have a GPU, and what to do. */
+  /** Causes of errors of cuInit on machines that have a GPU, with advice. */
   private static final Map<Integer, String> ADVICE =
       Map.ofEntries(
           Map.entry(3, "see the kernel's log for lines that begin with NVRM"),

@@ -58,7 +58,7 @@ public final class KernelOutput {
     return output;
   }
 
-  /** Where the program is to put it: 0 is its standard output, 1 its standard error. */
+  /** Returns the stream of the program that gets it: 0 is standard output, 1 standard error. */
   public int stream() {
     return stream;
   }

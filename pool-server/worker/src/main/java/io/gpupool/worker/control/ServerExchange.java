@@ -45,7 +45,7 @@ public final class ServerExchange implements Exchange {
     this.control = control;
   }
 
-  /** Where the server takes descriptors; told before the session begins. */
+  /** Sets the socket on which the server takes descriptors; comes before the session begins. */
   public void handOverBy(UnixSocket socket) {
     inbox = socket;
   }

@@ -94,7 +94,7 @@ public final class Probe {
     return line.append(" name=").append(name).toString();
   }
 
-  /** What the kernel's part of the NVIDIA driver calls its version. */
+  /** Returns the version text of the NVIDIA driver's kernel module. */
   private static Optional<String> driverText() {
     try {
       return Optional.of(Files.readString(Path.of("/sys/module/nvidia/version")).strip())

@@ -38,7 +38,7 @@ final class Batch {
     return expectedNanos;
   }
 
-  /** Whether an operation can be added. */
+  /** Returns whether an operation can be added. */
   boolean takes(long streamContext, long stream, Cost cost) {
     return streamContext == context
         && (touches(stream) || streamCount < MAX_STREAMS)
@@ -79,7 +79,7 @@ final class Batch {
     expectedNanos += count * cost.nanosOr(0);
   }
 
-  /** One of its operations was not submitted after all. */
+  /** Notes that one of its operations was not submitted after all. */
   void fail() {
     failed = true;
   }
@@ -119,7 +119,9 @@ final class Batch {
     return last;
   }
 
-  /** Time from its beginning to its last end; what was expected if it is not known. */
+  /**
+   * Returns the time from its beginning to its last end; the expected time if that is not known.
+   */
   long elapsedNanos(TimingEvents events, long end) {
     long elapsed =
         start == TimingEvents.NONE || end == TimingEvents.NONE
@@ -128,7 +130,7 @@ final class Batch {
     return elapsed < 0 ? expectedNanos : elapsed;
   }
 
-  /** Whether the GPU waited for the program between its operations. */
+  /** Returns whether the GPU waited for the program between its operations. */
   boolean isStarved(long elapsedNanos) {
     return operations > 1 && submittedNanos - openedNanos > elapsedNanos / 2;
   }

@@ -12,24 +12,24 @@ final class Cost {
     return nanos >= 0;
   }
 
-  /** Nanoseconds; as much as is said if it is not known yet. */
+  /** Returns nanoseconds; the given ones if the cost is not known yet. */
   long nanosOr(long unknownNanos) {
     return nanos < 0 ? unknownNanos : (long) nanos;
   }
 
-  /** One took so long. */
+  /** Learns that one took so long. */
   void learn(double measuredNanos) {
     nanos = nanos < 0 ? measuredNanos : nanos + (measuredNanos - nanos) * LATEST;
   }
 
-  /** One took no longer, perhaps less. */
+  /** Learns that one took no longer, perhaps less. */
   void learnAtMost(double boundNanos) {
     if (nanos > boundNanos || nanos < 0) {
       learn(boundNanos);
     }
   }
 
-  /** One among others that took so many times what was expected of them all. */
+  /** Learns from operations that together took so many times what was expected of them. */
   void learnRatio(double ratio) {
     nanos += nanos * (ratio - 1) * LATEST;
   }

@@ -15,7 +15,7 @@ final class CostTable {
   private long lastKey = ~0L;
   private Cost last = new Cost();
 
-  /** The cost of an operation, unknown if it is new. */
+  /** Returns the cost of an operation, unknown if it is new. */
   Cost of(long key) {
     if (key == lastKey) {
       return last;
@@ -48,7 +48,7 @@ final class CostTable {
     return mixed ^ mixed >>> 29;
   }
 
-  /** What takes the GPU's time. */
+  /** Kinds of operations that take the GPU's time. */
   enum Kind {
     KERNEL,
     GRAPH,

@@ -47,7 +47,7 @@ final class Express implements Passage {
     this.limit = limit;
   }
 
-  /** Whether an operation may be submitted so; {@link #exit} must follow then. */
+  /** Returns whether an operation may be submitted so; {@link #exit} must follow then. */
   boolean admits(long itsContext, long itsStream, long itsKey) {
     if (itsKey != key
         || itsStream != stream
@@ -83,12 +83,12 @@ final class Express implements Passage {
     return !isCalling;
   }
 
-  /** How many operations were submitted so; known once it is revoked. */
+  /** Returns the number of operations that were submitted so; known once it is revoked. */
   int count() {
     return count;
   }
 
-  /** Whether one of them was not submitted after all. */
+  /** Returns whether one of them was not submitted after all. */
   boolean hasFailed() {
     return hasFailed;
   }

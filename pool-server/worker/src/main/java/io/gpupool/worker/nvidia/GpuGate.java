@@ -95,7 +95,7 @@ final class GpuGate implements Passage {
   @GuardedBy("this")
   private boolean parked;
 
-  /** What a thread does next that wants to submit an operation. */
+  /** Next step of a thread that wants to submit an operation. */
   private enum Step {
     GO,
     WAIT,

@@ -52,7 +52,10 @@ abstract class NvidiaMemory extends NvidiaBackend {
     return memory.bytes(gpu).orElse(NOT_TOLD);
   }
 
-  /** What limits of the current context take beyond the usual ones, which contexts include. */
+  /**
+   * Returns the bytes that limits of the current context take beyond the usual ones, which contexts
+   * include.
+   */
   @Override
   public long heapBytes() {
     return limitBytes(LIMIT_PRINTF_FIFO, USUAL_FIFO_BYTES)

@@ -3,6 +3,6 @@ package io.gpupool.worker.nvidia;
 
 /** Way of one operation through the gate before a GPU's driver. */
 interface Passage {
-  /** The call returned with this CUresult. */
+  /** Ends the passage of a call that returned this CUresult. */
   void exit(int result);
 }

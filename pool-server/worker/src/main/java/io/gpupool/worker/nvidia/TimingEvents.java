@@ -9,13 +9,18 @@ interface TimingEvents {
   /** Makes a context current in the calling thread; returns the one that was. */
   long select(long context);
 
-  /** An event at the present end of a stream of the current context, or {@link #NONE}. */
+  /**
+   * Records an event at the present end of a stream of the current context, or returns {@link
+   * #NONE}.
+   */
   long record(long context, long stream);
 
-  /** Whether it was reached; true if that cannot be known any more. */
+  /** Returns whether it was reached; true if that cannot be known any more. */
   boolean isReached(long event);
 
-  /** Nanoseconds from one to another, both reached; negative if that cannot be known. */
+  /**
+   * Returns the nanoseconds between two events that were reached; negative if that cannot be known.
+   */
   long elapsedNanos(long from, long to);
 
   /** Gives an event back. */

@@ -6,7 +6,7 @@ package io.gpupool.worker.peer;
  * wait.
  */
 public interface PeerListener {
-  /** What a ticket was sent for is complete. */
+  /** Handles a ticket, which says that the work before it is complete. */
   void ticketCame(int link, long ticket) throws PeerException;
 
   /** The other worker wants the bytes that it was allowed to read with this ticket. */

@@ -310,7 +310,7 @@ public final class Session {
     }
   }
 
-  /** What a backend does with this session while it keeps one of its calls waiting. */
+  /** Access of a backend to this session while one of its calls waits in the backend. */
   private final class Caller implements BackendTraits.Caller {
     @Override
     public boolean hasHostFunctions() {

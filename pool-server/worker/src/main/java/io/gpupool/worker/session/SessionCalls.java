@@ -177,7 +177,10 @@ final class SessionCalls implements SessionTopics, SessionOps {
     return call.context();
   }
 
-  /** What the driver takes beyond the program's allocations, in bytes. Any thread may ask. */
+  /**
+   * Returns the bytes that the driver takes beyond the program's allocations. Any thread may call
+   * it.
+   */
   long overheadBytes() {
     return overhead.bytes();
   }

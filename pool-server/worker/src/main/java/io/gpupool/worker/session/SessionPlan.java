@@ -29,7 +29,7 @@ public record SessionPlan(
     long spinNanos,
     @Nullable Runnable driverOutput,
     PeerConnections peers) {
-  /** How long a wake-up takes, about: looking longer than that wins nothing. */
+  /** About the time of a wake-up: polling for longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
 
   public SessionPlan {

@@ -6,20 +6,23 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** Counts threads that use something, and the time in which there was one. Any thread may call. */
 final class ActiveThreads {
-  /** Answer of {@link #enter}: others are in already. */
+  /** The answer of {@link #enter} if others are in already. */
   static final long NOT_IDLE = Long.MAX_VALUE;
 
   private static final int COUNT_BITS = 12;
   private static final long COUNT_MASK = (1 << COUNT_BITS) - 1;
   private static final int UNIT_BITS = 3;
 
-  /** When the count last came to or from 0, in units of 8 ns since the start; then the count. */
+  /**
+   * The time at which the count last came to or from 0, in units of 8 ns since the start; then the
+   * count.
+   */
   private final AtomicLong state = new AtomicLong();
 
   private final LongAdder busyNanos = new LongAdder();
   private final long base = System.nanoTime();
 
-  /** One more; says since when there was none, if there was none. */
+  /** Counts one more; returns since when there was none, if there was none. */
   long enter(long now) {
     while (true) {
       long before = state.get();
@@ -31,7 +34,7 @@ final class ActiveThreads {
     }
   }
 
-  /** One less; whether it was the last. */
+  /** Counts one less; returns whether it was the last. */
   boolean leave(long now) {
     while (true) {
       long before = state.get();
@@ -45,7 +48,7 @@ final class ActiveThreads {
     }
   }
 
-  /** Whether there is one, and no more. */
+  /** Returns whether there is one, and no more. */
   boolean isLast() {
     return (state.get() & COUNT_MASK) == 1;
   }

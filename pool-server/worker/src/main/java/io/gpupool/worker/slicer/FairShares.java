@@ -26,13 +26,13 @@ final class FairShares {
    * make up for, then stands in line.
    */
 
-  /** In this time each of the leases that share a whole GPU has one time slice. */
+  /** The time in which each of the leases that share a whole GPU has one time slice. */
   static final long ROUND_NANOS = 16_000_000;
 
-  /** The shortest time slice, and how long it lasts before it may be recalled. */
+  /** The shortest time slice, and the time for which a slice lasts before it may be recalled. */
   static final long MIN_TIME_SLICE_NANOS = 1_000_000;
 
-  /** How much of its missed time a lease may make up for, in time of the whole GPU. */
+  /** The missed time that a lease may make up for, in time of the whole GPU. */
   static final long CREDIT_NANOS = 2 * ROUND_NANOS;
 
   /** The weight of a lease on a whole GPU. */
@@ -44,40 +44,43 @@ final class FairShares {
 
   /** The leases of a GPU. */
   interface Leases {
-    /** Numbers of leases are below this. */
+    /** Returns a number above those of all leases. */
     int count();
 
-    /** Hundredths of a percent; 0 where there is no lease of that number. May change any time. */
+    /**
+     * Returns hundredths of a percent; 0 where there is no lease of that number. May change any
+     * time.
+     */
     long weight(int lease);
 
     boolean isHard(int lease);
 
-    /** Whether it serves requests, and so goes first while it has credit. */
+    /** Returns whether it serves requests, and so goes first while it has credit. */
     boolean isLatency(int lease);
 
     long virtualTime(int lease);
 
-    /** When a hard lease may have its next time slice. */
+    /** Returns when a hard lease may have its next time slice. */
     long notBefore(int lease);
 
-    /** Whether it has work, or had it just now. */
+    /** Returns whether it has work, or had it just now. */
     boolean isActive(int lease, long nowNanos);
 
-    /** The virtual time of the leases that were served last. */
+    /** Returns the virtual time of the leases that were served last. */
     long virtualNow();
   }
 
-  /** How long a time slice is. */
+  /** Returns the length of a time slice. */
   static long timeSliceNanos(long weight) {
     return Math.clamp(ROUND_NANOS * weight / WHOLE, MIN_TIME_SLICE_NANOS, ROUND_NANOS);
   }
 
-  /** Virtual time after the use of some time. */
+  /** Returns the virtual time after the use of some time. */
   static long virtualTime(long before, long virtualNow, long usedNanos, long weight) {
     return Math.max(before, virtualNow - CREDIT_NANOS) + usedNanos * WHOLE / Math.max(1, weight);
   }
 
-  /** When a hard lease may have its next time slice after the use of some time. */
+  /** Returns when a hard lease may have its next time slice after the use of some time. */
   static long notBefore(long before, long nowNanos, long usedNanos, long weight) {
     long earliest = nowNanos - usedNanos - CREDIT_NANOS;
     return (before - earliest > 0 ? before : earliest) + usedNanos * WHOLE / Math.max(1, weight);
@@ -111,8 +114,8 @@ final class FairShares {
   }
 
   /**
-   * Whether a lease may recall another's time slice: it goes before the other, the time slice is
-   * over, or the other is ahead by more than it would be if both always had work.
+   * Returns whether a lease may recall another's time slice: it goes before the other, the time
+   * slice is over, or the other is ahead by more than it would be if both always had work.
    */
   static boolean mayRecall(Leases leases, int lease, long nowNanos, int holder, long heldNanos) {
     if (!mayRun(leases, lease, nowNanos, 0)) {
@@ -130,13 +133,15 @@ final class FairShares {
         || standing(leases, lease, 0) + ROUND_NANOS < standing(leases, holder, heldNanos);
   }
 
-  /** Whether a lease does not have to wait for the end of another's time slice. */
+  /** Returns whether a lease does not have to wait for the end of another's time slice. */
   static boolean preempts(Leases leases, int lease, int holder, long heldNanos) {
     return hasPriority(leases, lease, standing(leases, lease, 0))
         && !hasPriority(leases, holder, standing(leases, holder, heldNanos));
   }
 
-  /** Whether one has work that does not have to wait for the end of the holder's time slice. */
+  /**
+   * Returns whether one has work that does not have to wait for the end of the holder's time slice.
+   */
   static boolean mustYield(Leases leases, long nowNanos, int holder, long heldNanos) {
     int next = next(leases, nowNanos, holder, heldNanos);
     return next >= 0 && next != holder && preempts(leases, next, holder, heldNanos);
@@ -146,7 +151,7 @@ final class FairShares {
     return leases.isLatency(lease) && standing <= leases.virtualNow();
   }
 
-  /** Whether its share of the time allows a lease to have a time slice. */
+  /** Returns whether its share of the time allows a lease to have a time slice. */
   static boolean mayRun(Leases leases, int lease, long nowNanos, long heldNanos) {
     if (!leases.isHard(lease)) {
       return true;

@@ -14,13 +14,13 @@ final class MeasuredOverlap {
   @GuardedBy("this")
   private int looks;
 
-  /** Notes how many others there are now. */
+  /** Notes the number of other sessions with work now. */
   synchronized void look(int others) {
     parts += 1.0 / (1 + others);
     looks++;
   }
 
-  /** The part of a measured time that is this session's, by the looks since the one before. */
+  /** Returns this session's part of a measured time, by the looks since the one before. */
   synchronized long partOf(long nanos) {
     double part = looks == 0 ? 1 : parts / looks;
     parts = 0;

@@ -15,10 +15,13 @@ final class Pauses {
    * spent so.
    */
 
-  /** What a time slice outlasts at least. */
+  /** The shortest time that a slice is kept. */
   static final long LEAST_NANOS = 300_000;
 
-  /** What it outlasts at most; a program with longer pauses has its time slice anew after each. */
+  /**
+   * The longest time that a slice is kept; a program with longer pauses gets a new slice after
+   * each.
+   */
   static final long MOST_NANOS = 2_000_000;
 
   /** Pauses longer than this are no part of a rhythm. */
@@ -30,7 +33,7 @@ final class Pauses {
   private volatile long typicalNanos;
   private volatile long graceNanos = LEAST_NANOS;
 
-  /** A pause is over. */
+  /** Notes the length of a pause that has ended. */
   void note(long nanos) {
     if (nanos < 0 || nanos > RHYTHM_NANOS) {
       return;
@@ -46,7 +49,7 @@ final class Pauses {
     }
   }
 
-  /** For how long a time slice is kept after the last kernel or copy. */
+  /** Returns the time for which a slice is kept after the last kernel or copy. */
   long graceNanos() {
     return graceNanos;
   }

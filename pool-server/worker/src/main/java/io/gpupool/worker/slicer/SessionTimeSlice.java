@@ -5,12 +5,15 @@ import io.gpupool.cuda.DriverTime;
 
 /** A session's time of one GPU. Any thread may call it. Times are in nanoseconds. */
 public interface SessionTimeSlice extends DriverTime {
-  /** Time in which this session had the GPU and used it. */
+  /** Returns the time in which this session had the GPU and used it. */
   long usedNanos();
 
-  /** Time in which it had work and waited for its time slice. */
+  /** Returns the time in which it had work and waited for its time slice. */
   long waitedNanos();
 
-  /** Of that, the time in which the GPU was free, and only the lease's own limit kept it away. */
+  /**
+   * Returns the part of the waiting in which the GPU was free, and only the lease's own limit kept
+   * it away.
+   */
   long throttledNanos();
 }

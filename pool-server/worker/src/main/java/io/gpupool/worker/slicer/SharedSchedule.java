@@ -112,7 +112,7 @@ final class SharedSchedule implements FairShares.Leases {
     return activeUntil(lease, nowNanos) - nowNanos > 0;
   }
 
-  /** The latest time of all sessions of a lease; not before a long time ago. */
+  /** Returns the latest time of all sessions of a lease; a long time ago if there is none. */
   long activeUntil(int lease, long nowNanos) {
     long latest = nowNanos - Long.MAX_VALUE / 2;
     int sessions = sessions(lease);
@@ -127,7 +127,7 @@ final class SharedSchedule implements FairShares.Leases {
     return Math.clamp(get(word(lease, SchedulePage.SESSIONS)), 0, SchedulePage.MAX_SESSIONS);
   }
 
-  /** Whether there is work of another lease. */
+  /** Returns whether there is work of another lease. */
   boolean othersActive(int lease, long nowNanos) {
     int count = count();
     for (int other = 0; other < count; other++) {
@@ -138,7 +138,7 @@ final class SharedSchedule implements FairShares.Leases {
     return false;
   }
 
-  /** Whether another lease has programs that serve requests, be they idle or not. */
+  /** Returns whether another lease has programs that serve requests, be they idle or not. */
   boolean hasOtherLatencyLeases(int lease) {
     int count = count();
     for (int other = 0; other < count; other++) {
@@ -159,7 +159,7 @@ final class SharedSchedule implements FairShares.Leases {
     WORD.setRelease(page, (long) SchedulePage.underWay(lease, session), untilNanos);
   }
 
-  /** How many sessions of a lease have work under way, apart from one of them. */
+  /** Returns the number of other sessions of a lease that have work under way. */
   int othersUnderWay(int lease, int session, long nowNanos) {
     int count = 0;
     int sessions = sessions(lease);

@@ -22,7 +22,7 @@ final class SliceHolding {
    * measure at once, they measure the same time, and each adds its part of it.
    */
 
-  /** How long a session that has work counts as active without a sign of life. */
+  /** The time for which a session with work counts as active without a sign of life. */
   static final long LAPSE_NANOS = 100_000_000;
 
   private final SharedSchedule schedule;
@@ -40,7 +40,7 @@ final class SliceHolding {
   /** Since when the lease has had the GPU, over time slices that follow each other. */
   private volatile long heldSince;
 
-  /** When the driver last measured work of this session. */
+  /** The time at which the driver last measured work of this session. */
   private volatile long measuredAt;
 
   SliceHolding(SharedSchedule schedule, int lease, int session, StarvationGuard starvation) {

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
  * for all of them, and its time counts. Any thread may call it.
  */
 final class SliceWaits {
-  /** How long a thread waits before it looks for other devices' work. */
+  /** The time after which a thread looks for other devices' work. */
   private static final long BOUND_NANOS = 4_000_000;
 
   private static final long LOOK_SOON_NANOS = 100_000;

@@ -15,10 +15,10 @@ final class StarvationGuard {
    * the guard reckons that by what this session itself knows of its last one.
    */
 
-  /** How long a session waits for its time slice in any case. */
+  /** The least time for which a session waits for its time slice. */
   static final long PATIENCE_NANOS = 5_000_000_000L;
 
-  /** How long it runs without one. */
+  /** The time for which it then runs without one. */
   static final long ALONE_NANOS = 10_000_000_000L;
 
   /** A hundredth of a GPU: no lease has less. */

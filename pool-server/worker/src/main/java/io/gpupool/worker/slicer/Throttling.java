@@ -33,7 +33,9 @@ final class Throttling {
     return nanos;
   }
 
-  /** Whether it is no other lease's time slice, or that of one that has no work any more. */
+  /**
+   * Returns whether it is no other lease's time slice, or that of one that has no work any more.
+   */
   private boolean isFree(long now) {
     int holder = SharedSchedule.holder(schedule.current());
     return holder == FairShares.NOBODY || holder != lease && !schedule.isActive(holder, now);

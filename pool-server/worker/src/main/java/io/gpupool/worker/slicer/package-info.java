@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * How the leases of a GPU share its time: the policy, the memory they share, the taking time
- * slices.
- */
+/** Time slices of a GPU: the policy, the schedule in shared memory, and the protocol on it. */
 @NullMarked
 package io.gpupool.worker.slicer;
 

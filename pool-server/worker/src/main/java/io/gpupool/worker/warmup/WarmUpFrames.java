@@ -45,7 +45,7 @@ public final class WarmUpFrames {
     bytes.putInt(0).putInt(0).putInt(8).putInt(0).putLong(parameter);
   }
 
-  /** What was written since the last time. */
+  /** Returns and forgets the frames that were written. */
   public byte[] take() {
     byte[] taken = new byte[bytes.position()];
     bytes.get(0, taken);

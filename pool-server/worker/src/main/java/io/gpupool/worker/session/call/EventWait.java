@@ -24,12 +24,12 @@ abstract class EventWait extends Wait {
     this.tag = tag;
   }
 
-  /** How many events there are so far. */
+  /** Returns the number of events so far. */
   abstract int events();
 
   abstract long event(int index);
 
-  /** Whether no further event is added. */
+  /** Returns whether no further event is added. */
   abstract boolean isClosed();
 
   /**

@@ -7,7 +7,7 @@ import io.gpupool.worker.session.core.ContextState;
 abstract class Wait {
   public final ContextState context;
 
-  /** Whether a waiting thread looks after it. */
+  /** True when a waiting thread looks after it. */
   boolean handedOver;
 
   boolean finished;
@@ -22,7 +22,7 @@ abstract class Wait {
   /** Answers; called once, after {@link #advance} said true. */
   abstract void answer();
 
-  /** Whether there is an event to wait for. */
+  /** Returns whether there is an event to wait for. */
   abstract boolean hasEvent();
 
   /** The event to wait for next. */
@@ -31,6 +31,6 @@ abstract class Wait {
   /** Ends the waiting with an error. */
   abstract void fail(int result);
 
-  /** Whether its answer means that all copies before it are complete. */
+  /** Returns whether its answer means that all copies before it are complete. */
   abstract boolean isFence();
 }

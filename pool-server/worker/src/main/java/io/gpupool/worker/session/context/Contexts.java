@@ -33,7 +33,7 @@ public final class Contexts implements ContextOps {
   private @Nullable ContextState[] byNumber = new ContextState[32];
   private int currentNumber;
 
-  /** What is current in the backend; calls without a context leave it as it is. */
+  /** The current context of the backend; calls without a context leave it as it is. */
   private long backendHandle;
 
   /**

@@ -29,7 +29,10 @@ record Copy3D(long width, long height, long depth) {
     return new Copy3D(extent.width(), extent.height(), extent.depth());
   }
 
-  /** Whether it is one that a copy can be made of: of 1 byte or more, and not absurdly large. */
+  /**
+   * Returns whether it is one that a copy can be made of: of 1 byte or more, and not absurdly
+   * large.
+   */
   boolean isGood() {
     return width > 0
         && height > 0
@@ -67,17 +70,20 @@ record Copy3D(long width, long height, long depth) {
       return HandleTable.found(array);
     }
 
-    /** Whether a copy there is sound, and the memory is the session's. */
+    /** Returns whether a copy there is sound, and the memory is the session's. */
     boolean takes(Copy3D box, OwnedMemory owned) {
       return isGood(box) && isOwned(owned, box);
     }
 
-    /** Whether the memory is the session's; an array is, by its number. */
+    /** Returns whether the memory is the session's; an array is, by its number. */
     boolean isOwned(OwnedMemory owned, Copy3D box) {
       return array != 0 || owned.owns(address, spanBytes(box));
     }
 
-    /** Whether a box there can be worked out: what is of any sense at all, the backend judges. */
+    /**
+     * Returns whether a box there can be worked out: what is of any sense at all, the backend
+     * judges.
+     */
     boolean isGood(Copy3D box) {
       if (array != 0) {
         return isPlace(x) && isPlace(y) && isPlace(z);

@@ -27,7 +27,7 @@ public final class Mirrors implements MirrorOps {
   /** Of all mirrors together: 32 MiB of fingerprints. */
   private static final long MAX_BLOCKS = 1 << 22;
 
-  /** What can be looked through at once takes no other thread, where it need not wait. */
+  /** The length up to which a mirror is searched in the calling thread. */
   private static final long SHORT_BYTES = 256 << 10;
 
   private final Backend backend;

@@ -36,7 +36,7 @@ public final class PieceWriter {
     direct = backend.isReadable(target, lengthBytes);
   }
 
-  /** Where the piece at an offset is to be put. */
+  /** Returns the address for the piece at an offset. */
   public long place(long offset) {
     if (direct) {
       return target + offset;

@@ -22,7 +22,7 @@ public final class Staging {
   public static final int SMALL_BYTES = 64 << 10;
   public static final int BLOCK_BYTES = FrameLimits.MAX_DATA_BYTES;
 
-  /** How much copies may hold before they wait for each other. */
+  /** The bytes that copies may hold before they wait for each other. */
   public static final long MAX_BYTES = 64L << 20;
 
   private static final int PORTABLE = 1;

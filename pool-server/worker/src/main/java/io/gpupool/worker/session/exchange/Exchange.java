@@ -12,7 +12,7 @@ public interface Exchange {
   /** Of a session that has no others. */
   Exchange NONE = new NoExchange();
 
-  /** What can be shared. */
+  /** Kinds of things that can be shared. */
   enum Kind {
     MEMORY,
     EVENT,
@@ -45,7 +45,7 @@ public interface Exchange {
   /** Takes what another session has left; {@link #giveBack} ends that. */
   Taken take(Token token, Kind kind) throws NotSharedException;
 
-  /** What was taken under a token is used no more. */
+  /** Gives back the use of a thing that was taken under a token. */
   void giveBack(Token token);
 
   /**

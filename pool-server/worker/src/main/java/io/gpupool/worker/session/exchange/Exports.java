@@ -26,7 +26,7 @@ public final class Exports {
   private final Map<Key, Token> tokens = new HashMap<>();
   private final Map<Token, Runnable> kept = new HashMap<>();
 
-  /** What it is to the session: an address, or a number of the client's. */
+  /** A shared thing as the session knows it: an address, or a number of the client's. */
   private record Key(Exchange.Kind kind, long id) {}
 
   public Exports(Exchange exchange) {

@@ -75,7 +75,7 @@ public final class Graphs implements GraphOps {
     return result;
   }
 
-  /** What is wrong with a node is told when its graph is instantiated. */
+  /** Adds nodes; an error of a node is reported when its graph is instantiated. */
   @Override
   public int graphAddNodes(int number, WireStruct records) {
     Graph graph = graphs.get(number);

@@ -16,7 +16,7 @@ import java.util.function.LongPredicate;
 
 /** The device memory that the session allocates and frees. Used by the session's thread alone. */
 public final class DeviceMemory implements MemoryOps {
-  /** What a driver hands out at least; smaller allocations count as much. */
+  /** A driver's smallest unit of memory; smaller allocations count as much. */
   private static final long GRANULE_BYTES = Backend.MIN_BLOCK_BYTES;
 
   private static final int ADDRESS_BYTES = 8;
@@ -74,7 +74,7 @@ public final class DeviceMemory implements MemoryOps {
     call.reply(tag, 0, out, length);
   }
 
-  /** What the current GPU has left for all its leases, if its driver tells. */
+  /** Returns the free bytes of the current GPU for all its leases, if its driver knows them. */
   private long cardFreeBytes() {
     long out = call.in();
     return backend.isSharedCard() && backend.cuMemGetInfo_v2(out, out + 8) == 0
@@ -179,7 +179,7 @@ public final class DeviceMemory implements MemoryOps {
         gone -> frees.whenDone(stream, gone));
   }
 
-  /** What a length counts; negative if it is no length. */
+  /** Returns the bytes that an allocation of a length counts; negative if it is no length. */
   private static long counted(long lengthBytes) {
     return lengthBytes < 0 || lengthBytes > Long.MAX_VALUE - GRANULE_BYTES
         ? -1

@@ -45,7 +45,7 @@ public final class MemoryPools implements PoolOps {
   /** The backend's handles, by GPU, once asked for. */
   private final long[] defaultPools;
 
-  /** What pools count, by GPU. */
+  /** The counted memory of pools, by GPU. */
   private final PoolMemory[] memory;
 
   public MemoryPools(
@@ -65,7 +65,7 @@ public final class MemoryPools implements PoolOps {
     quota.reclaimBy(gpu -> memory[gpu].trim());
   }
 
-  /** What the pools of a GPU count. */
+  /** Returns the counted memory of the pools of a GPU. */
   PoolMemory memory(int gpu) {
     return memory[gpu];
   }

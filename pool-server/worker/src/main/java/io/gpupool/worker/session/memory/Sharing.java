@@ -246,7 +246,7 @@ public final class Sharing implements ShareOps {
     exports.exchange().giveBack(opened.token);
   }
 
-  /** What was opened in a context goes down with it. */
+  /** Forgets the things that were opened in a context that ends. */
   public void forget(ContextState context) {
     for (Iterator<Opened> all = byAddress.values().iterator(); all.hasNext(); ) {
       Opened opened = all.next();

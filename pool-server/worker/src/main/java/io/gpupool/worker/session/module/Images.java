@@ -126,7 +126,7 @@ public final class Images implements ImageOps {
     return CudaResult.SUCCESS;
   }
 
-  /** Where a complete image lies; 0 if there is none. */
+  /** Returns the address of a complete image; 0 if there is none. */
   long address(int number) {
     Image image = images.get(number);
     return image == null || image.receivedBytes != image.lengthBytes ? 0 : image.address;

@@ -55,7 +55,7 @@ final class ModuleFunctions {
     return entriesIn(list) == count() ? list : new byte[0];
   }
 
-  /** How many there are, and those from a number on, as many as have room. */
+  /** Returns the number of functions, and those from a number on, as many as have room. */
   byte[] from(int first, long limitBytes) {
     byte[] list = limitBytes > Long.BYTES ? list(first, limitBytes - Long.BYTES) : new byte[0];
     return ByteBuffer.allocate(Long.BYTES + list.length)

@@ -62,7 +62,7 @@ final class CrossServerFenceTable {
     }
   }
 
-  /** What a stream has to wait for; null if the ticket has come. */
+  /** Returns the ticket that a stream has to wait for; null if it has come. */
   synchronized @Nullable Awaited await(long ticket, ContextState context, int link) {
     if (come.remove(ticket) != null) {
       return null;

@@ -62,7 +62,7 @@ final class Pull {
     return false;
   }
 
-  /** Where the next piece goes. */
+  /** Returns the address for the next piece. */
   synchronized long place(long offset, int pieceBytes) throws PeerException {
     if (open == null && !over || offset != comeBytes || pieceBytes > lengthBytes - offset) {
       throw new PeerException(

@@ -81,7 +81,7 @@ public final class Reads {
     }
   }
 
-  /** What is allowed of a context that goes down is answered with an error. */
+  /** Answers the reads from a context that ends with an error. */
   synchronized void forget(ContextState context) {
     allowed.replaceAll((ticket, allow) ->
         allow.context == context

@@ -21,7 +21,7 @@ final class BlockCount {
     smallBytes = new long[gpus];
   }
 
-  /** What a new allocation takes, in bytes; negative if its length is. */
+  /** Counts a new allocation; returns the bytes that it takes, negative if its length is. */
   synchronized long add(int gpu, long lengthBytes) {
     if (isLarge(lengthBytes)) {
       return whole(lengthBytes, blockBytes);
@@ -31,7 +31,7 @@ final class BlockCount {
     return whole(smallBytes[gpu], blockBytes) - before;
   }
 
-  /** What is left when an allocation goes, in bytes. */
+  /** Removes an allocation; returns the bytes that it leaves. */
   synchronized long remove(int gpu, long lengthBytes) {
     if (isLarge(lengthBytes)) {
       return whole(lengthBytes, blockBytes);

@@ -35,7 +35,7 @@ public final class DriverOverhead {
     contexts = new int[gpus.size()];
   }
 
-  /** What is counted of it, in bytes. */
+  /** Returns the counted bytes of a GPU. */
   public synchronized long bytes(int gpu) {
     return countedBytes[gpu];
   }

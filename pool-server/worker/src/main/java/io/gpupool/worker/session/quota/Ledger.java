@@ -132,7 +132,7 @@ public final class Ledger {
     WORD.getAndAdd(words, totalOffset(gpu), -lengthBytes);
   }
 
-  /** What this session has allocated. */
+  /** Returns the bytes that this session has allocated. */
   public long sessionBytes(int gpu) {
     return (long) WORD.getVolatile(words, slotOffset(gpu));
   }
@@ -141,7 +141,7 @@ public final class Ledger {
     return quotaBytes[gpu];
   }
 
-  /** What the whole lease may still allocate. */
+  /** Returns the bytes that the whole lease may still allocate. */
   public long freeBytes(int gpu) {
     return Math.max(0, quotaBytes[gpu] - (long) WORD.getVolatile(words, totalOffset(gpu)));
   }

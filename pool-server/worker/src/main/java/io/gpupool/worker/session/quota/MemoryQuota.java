@@ -44,7 +44,7 @@ public final class MemoryQuota {
   private final Answers answers;
   private final Runnable readAhead;
 
-  /** How busy the device had been when a wait was given up; {@link #NEVER}: none was. */
+  /** The busy time of the device when a wait was given up; {@link #NEVER}: none was. */
   private long busyInVain = NEVER;
 
   /** Has caches of a GPU give memory back; false if there is nothing in them. */

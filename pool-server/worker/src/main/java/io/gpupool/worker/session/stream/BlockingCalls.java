@@ -29,7 +29,7 @@ public final class BlockingCalls {
   private final HostCallbacks callbacks;
   private final Runnable readAhead;
 
-  /** When it last waited for room in vain; 0: not the last time. */
+  /** The time at which it last waited for room in vain; 0 if the last wait found room. */
   private long gaveUpAt;
 
   /**

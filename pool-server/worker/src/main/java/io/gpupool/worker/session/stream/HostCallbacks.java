@@ -44,7 +44,7 @@ public final class HostCallbacks implements CallbackOps {
   private final Waits waits;
   private final ExecutorService sender;
 
-  /** What ends each host function that is queued or runs, by the client's number. */
+  /** The host functions that are queued or run, by the client's number. */
   private final Map<Integer, Call> calls = new ConcurrentHashMap<>();
 
   private @Nullable Arena stubArena;

@@ -21,7 +21,7 @@ import java.util.Objects;
  * Used by the session's thread alone.
  */
 public final class CudaArrays implements ArrayOps {
-  /** What a driver hands out at least. */
+  /** A driver's smallest unit of memory. */
   private static final long GRANULE_BYTES = 512;
 
   private static final int LAYERED = 0x01;
@@ -68,7 +68,7 @@ public final class CudaArrays implements ArrayOps {
       return to;
     }
 
-    /** What it counts; negative if it cannot be. */
+    /** Returns its bytes; negative if it cannot be. */
     private long lengthBytes(int levels) {
       if (!isExtent(width) || !isExtent(height) || !isExtent(depth)) {
         return -1;
@@ -196,7 +196,7 @@ public final class CudaArrays implements ArrayOps {
     getMemory(tag, handles.mipmaps().get(mipmap), backend::cuMipmappedArrayGetMemoryRequirements);
   }
 
-  /** What the backend is asked for the memory behind a handle. */
+  /** A query of the backend about the memory behind a handle. */
   private interface Requirements {
     int ask(long out, long handle, int device);
   }
@@ -231,10 +231,10 @@ public final class CudaArrays implements ArrayOps {
         });
   }
 
-  /** Where what is made gets its number. */
+  /** The table in which a new thing gets its number. */
   private record Place(HandleTable table, Map<Integer, Counted> counts, int number) {}
 
-  /** What the backend makes of a descriptor. */
+  /** A call of the backend that makes a thing of a descriptor. */
   private interface Creation {
     int create(long out, long descriptor);
   }

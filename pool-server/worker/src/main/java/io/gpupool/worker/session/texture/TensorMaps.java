@@ -51,7 +51,7 @@ public final class TensorMaps implements TensorMapOps {
   private static final int CHANNELS = 176;
   private static final int PIXELS = 180;
 
-  /** How many maps are remembered; the oldest go first. */
+  /** The limit of remembered maps; the oldest go first. */
   private static final int MAX_MADE = 1 << 14;
 
   private final Backend backend;
