@@ -27,7 +27,7 @@ struct requirements {
 
 static size_t at_least_one(size_t extent) { return extent ? extent : 1; }
 
-/** Of CUarray_format; 0: of none that is known here. */
+/** Returns the bytes of a CUarray_format; 0 if it is unknown. */
 static size_t format_bytes(int format) {
   switch (format) {
     case 1: case 8: return 1;

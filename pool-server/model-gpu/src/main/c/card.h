@@ -45,7 +45,7 @@ bool card_make(uint32_t index);
 struct card *card_join(uint32_t index);
 
 /**
- * A card of which usage alone is to be read; NULL if there is none.
+ * Opens a card to read its usage alone; returns NULL if there is none.
  */
 struct card *card_look(uint32_t index);
 
@@ -76,7 +76,7 @@ void card_idle(struct card *card, uint64_t since);
 /** The segment that begins at a time, cut off at another time, which has passed. */
 struct segment card_segment(struct card *card, uint64_t from, uint64_t until);
 
-/** Whether another process asks for the card. */
+/** Returns whether another process asks for the card. */
 bool card_is_wanted(struct card *card);
 
 /** When the card may be given to another process: the end of the slice. */

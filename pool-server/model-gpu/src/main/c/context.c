@@ -124,7 +124,7 @@ API CUresult cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
   return api_end(result ? result : flags & ~0x1fu ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 
-/** Its streams are no part of it any more, even those that stand still for ever. */
+/** Its streams are no part of it any more, even those that never move again. */
 API CUresult cuDevicePrimaryCtxReset_v2(int device) {
   CUresult result = api_begin_device(device);
   if (!result && primary[device]) {

@@ -45,7 +45,7 @@ static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t 
   return api_end(result);
 }
 
-/** What is short has been read when this returns. */
+/** Reads a short source before it returns. */
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t bytes, struct stream *stream) {
   return copy_bytes(stream, WORK_COPY_IN, target, (uintptr_t)source, bytes, bytes <= STAGED_BYTES);
 }

@@ -10,7 +10,7 @@
 struct gpu gpus[MAX_CARDS];
 bool isInitialized;
 
-/** What all cards answer; a card of the Hopper generation. */
+/** Attributes of all cards, those of the Hopper generation. */
 static const struct {
   int attribute, value;
 } attributes[] = {

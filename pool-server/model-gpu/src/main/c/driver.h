@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the driver share: results, and the objects behind its handles.
+// Declarations that the files of the driver share: results, and the objects behind its handles.
 #pragma once
 
 #include "work.h"
@@ -45,7 +45,7 @@ enum { LIMITS = 8 };
 
 struct context {
   uint32_t device;
-  CUresult fault;          // for ever
+  CUresult fault;          // permanent
   uint32_t blockCount;     // of the card's memory that it takes by itself
   uint32_t *blocks;
   size_t limits[LIMITS];   // cuCtxSetLimit
@@ -55,7 +55,7 @@ struct context {
   struct context *home;    // the primary context of a green one; else itself
 };
 
-/** Of this process, by device. */
+/** State of this process, by device. */
 extern struct gpu gpus[MAX_CARDS];
 
 /**
@@ -103,7 +103,7 @@ uint64_t nanos_of(uint64_t bytes, uint64_t bytesPerSecond);
 
 // memory.c
 
-/** Whether these bytes lie in one piece of device memory; the lock is held. */
+/** Returns whether these bytes lie in one piece of device memory; the lock is held. */
 bool memory_has(CUdeviceptr address, uint64_t bytes);
 
 CUresult memory_allocate(uint32_t device, uint64_t bytes, CUdeviceptr *address);

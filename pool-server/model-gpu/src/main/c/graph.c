@@ -137,7 +137,7 @@ API CUresult cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, str
   return result ? result : add(out, graph, dependencies, count, node);
 }
 
-/** What cuda.h has as CU_KERNEL_NODE_ATTRIBUTE_*, except for nodes that kernels change. */
+/** Attributes that cuda.h has as CU_KERNEL_NODE_ATTRIBUTE_*, except for nodes that kernels change. */
 API CUresult cuGraphKernelNodeSetAttribute(struct node *node, int id, const void *value) {
   static const int known[] = {1, 2, 4, 5, 8, 9, 10, 11, 14, 16};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

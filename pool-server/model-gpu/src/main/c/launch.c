@@ -18,7 +18,7 @@ struct config {
 
 /**
  * Nanoseconds that a kernel takes: its first parameter if its name contains spin_ns, a number behind
- * `for_us_` in its name, for ever if `hang` is a word of it.
+ * `for_us_` in its name, without end if `hang` is a word of it.
  */
 static uint64_t duration(const struct function *function, const void *parameters, size_t bytes) {
   const char *micros = strstr(function->name, "for_us_");

@@ -220,7 +220,7 @@ API CUresult cuMemFree_v2(CUdeviceptr address) {
   return api_end(result);
 }
 
-/** Of the whole card, as other processes use it as well. */
+/** Free and total memory of the whole card, which other processes use as well. */
 API CUresult cuMemGetInfo_v2(size_t *freeBytes, size_t *total) {
   struct context *context;
   CUresult result = api_begin(&context);

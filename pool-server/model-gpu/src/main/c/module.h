@@ -49,7 +49,7 @@ struct variable *module_add_variable(struct module *module, const char *name, si
 /** Initial value that PTX gives a variable whose elements have so many bytes. The caller frees it. */
 void *ptx_values(const char *text, uint64_t elementBytes, uint64_t bytes);
 
-/** Whether a word is one of those of a kernel's name: of `_Z9will_hangv` they are `will` and `hang`. */
+/** Returns whether a word is one of those of a kernel's name: of `_Z9will_hangv` they are `will` and `hang`. */
 bool name_says(const char *name, const char *word);
 
 /** Has the code of a function on the card. The lock is held. */

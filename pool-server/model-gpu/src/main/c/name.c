@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names of kernels say. They may be mangled: `_ZN3one4hangEPi` is `one::hang`.
+// Words in the names of kernels. They may be mangled: `_ZN3one4hangEPi` is `one::hang`.
 #include "module.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Whether a word of an identifier, of which `_` ends each, is this one. */
+/** Returns whether an identifier has this word; `_` ends each. */
 static bool has_word(const char *identifier, size_t length, const char *word) {
   size_t wanted = strlen(word);
   for (size_t at = 0; at < length;) {
@@ -20,7 +20,7 @@ static bool has_word(const char *identifier, size_t length, const char *word) {
 
 bool name_says(const char *name, const char *word) {
   if (strncmp(name, "_Z", 2)) return has_word(name, strlen(name), word);
-  // Of a nested name, N and qualifiers; of one that is internal, L.
+  // A nested name has N and qualifiers, an internal one L.
   const char *at = name + 2 + strspn(name + 2, "NKVrL");
   while (isdigit((unsigned char)*at)) {
     char *identifier;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GPUPOOL_MODEL says of the modelled cards: gpus=2,mem=8Gi,context=400Mi,...
+// Options of the modelled cards in GPUPOOL_MODEL: gpus=2,mem=8Gi,context=400Mi,...
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum { MAX_CARDS = 16, NAME_BYTES = 64 };
 struct options {
   char name[NAME_BYTES];       // name=: processes that say the same share their cards; else what they say of all of it
   uint32_t gpus;               // gpus=
-  uint32_t version;            // version=: of CUDA, as cuDriverGetVersion tells it
+  uint32_t version;            // version=: of CUDA, as cuDriverGetVersion returns it
   uint32_t init;               // init=: what cuInit answers
   uint32_t multiprocessors;    // sm=
   uint32_t queue;              // queue=: operations of a stream that a launch does not wait for

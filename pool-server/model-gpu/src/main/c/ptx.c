@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PTX says of its kernels and variables.
+// Kernels and variables of PTX.
 #include "module.h"
 
 #include <ctype.h>
@@ -58,7 +58,7 @@ static uint64_t read_declaration(const char *at, const char *end, const char **n
   return 0;
 }
 
-/** What stands behind a kernel's parameters: `.maxntid 128, 1, 1`, then a body with `.shared` variables. */
+/** Reads the text behind a kernel's parameters: `.maxntid 128, 1, 1`, then a body with `.shared` variables. */
 static void read_body(struct function *function, const char *at) {
   for (; *at && *at != '{' && *at != ';'; at++) {
     if (strncmp(at, ".maxntid", 8)) continue;

@@ -74,7 +74,7 @@ API CUresult cuStreamCreateWithPriority(struct stream **out, unsigned flags, int
   return api_end(result);
 }
 
-/** What is in it goes on; so it is not freed. */
+/** Forgets a stream, whose work goes on; so it is not freed. */
 API CUresult cuStreamDestroy_v2(struct stream *stream) {
   struct context *context;
   CUresult result = api_begin(&context);

@@ -250,7 +250,7 @@ static void wait_for_more(struct gpu *gpu, bool precise) {
   uint64_t now = card_now();
   uint32_t count = card_wake_count(gpu->card);
   uint64_t until = precise ? next_event(gpu, now) : now + LOOK_NANOS;
-  // Of many short kernels not each is looked at.
+  // Not each of many short kernels is checked.
   if (gpu->ready && gpu->running && until < now + POLL_NANOS) until = now + POLL_NANOS;
   pthread_mutex_unlock(&modelLock);
   if (until > now) card_sleep(gpu->card, count, until);

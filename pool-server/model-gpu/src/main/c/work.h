@@ -32,7 +32,7 @@ struct work {
   uint64_t a, b, c, d;     // of the action
   struct queue *queue;     // of which it takes a place until it is done; may be NULL
 
-  // Of work.c alone
+  // for work.c alone
   uint32_t references, unmet, successorCount, successorRoom;
   struct work **successors;
   uint64_t readyAt, doneAt, leftNanos;
@@ -75,7 +75,7 @@ void work_submit(struct work *work);
 struct work *work_keep(struct work *work);
 void work_drop(struct work *work);
 
-/** Whether it is done by now. */
+/** Returns whether it is done by now. */
 bool work_is_done(struct work *work);
 
 /** Waits until it is done. */

@@ -120,7 +120,7 @@ API nvmlReturn nvmlDeviceGetName(struct device *device, char *text, unsigned len
   return result ? result : end(answer(text, length, "Modelled GPU"));
 }
 
-/** As cuDeviceGetUuid tells it: 15 bytes 6d and the number of the card. */
+/** The UUID of cuDeviceGetUuid: 15 bytes 6d and the number of the card. */
 API nvmlReturn nvmlDeviceGetUUID(struct device *device, char *text, unsigned length) {
   char uuid[48];
   nvmlReturn result = begin(device);
@@ -146,7 +146,7 @@ static uint64_t busy_nanos(const struct device *device) {
   return nanos;
 }
 
-/** Of the time since the sample before. A process that has ended takes its time with it. */
+/** Utilization in the time since the sample before. A process that has ended takes its time with it. */
 API nvmlReturn nvmlDeviceGetUtilizationRates(struct device *device, struct utilization *utilization) {
   nvmlReturn result = begin(device);
   if (result) return result;

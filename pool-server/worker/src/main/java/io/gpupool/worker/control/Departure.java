@@ -7,7 +7,8 @@ import java.lang.foreign.Arena;
 
 /**
  * End of a worker with a program that has gone while the driver is in a call, which a kernel that
- * never ends keeps it in: the session's thread notices nothing, and the GPU would be held for ever.
+ * never ends keeps it in: the session's thread notices nothing, and the GPU would be held
+ * indefinitely.
  */
 public final class Departure {
   private static final int POLLRDHUP = 0x2000;

@@ -6,7 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Waiting on a 32-bit word of memory that processes share. */
+/** Waits on 32-bit words of memory that processes share. */
 public final class Futex {
   private static final int WAIT = 0;
   private static final int WAKE = 1;
@@ -18,8 +18,8 @@ public final class Futex {
   private Futex() {}
 
   /**
-   * Waits until the word is woken, or the time is over; at once if it is not as expected. May
-   * return for no reason.
+   * Waits until the word is woken, or the time is over; returns at once if the word is not as
+   * expected, and sometimes for no reason.
    */
   public static void await(long address, int expected, long timeoutNanos) {
     MemorySegment timeout = TIMEOUT.get();
@@ -28,7 +28,7 @@ public final class Futex {
     Posix.futex(address, WAIT, expected, timeout.address());
   }
 
-  /** Wakes all who wait on the word. */
+  /** Wakes all threads that wait on the word. */
   public static void wakeAll(long address) {
     Posix.futex(address, WAKE, Integer.MAX_VALUE, 0);
   }

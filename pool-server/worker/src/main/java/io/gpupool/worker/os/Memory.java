@@ -13,8 +13,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Memory of this process by absolute address, little-endian. Nothing is checked: callers have
- * checked what came from outside.
+ * Memory of this process by absolute address, little-endian. Nothing is checked: callers check
+ * numbers that came from outside.
  */
 public final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
@@ -51,7 +51,7 @@ public final class Memory {
     ALL.set(JAVA_INT_UNALIGNED, address, value);
   }
 
-  /** As {@link #putInt}, of an aligned int that another thread or a device looks at. */
+  /** As {@link #putInt}, of an aligned int that another thread or a device reads. */
   public static void putIntRelease(long address, int value) {
     INT.setRelease(ALL, address, value);
   }
@@ -78,7 +78,7 @@ public final class Memory {
     return bytes;
   }
 
-  /** The text up to the first zero byte, at most {@code limitBytes} long. */
+  /** Returns the text up to the first zero byte, at most {@code limitBytes} long. */
   public static String text(long address, int limitBytes) {
     int length = 0;
     while (length < limitBytes && ALL.get(JAVA_BYTE, address + length) != 0) {
@@ -87,7 +87,7 @@ public final class Memory {
     return new String(bytes(address, length), StandardCharsets.UTF_8);
   }
 
-  /** Zeroed memory that is never freed, aligned to a page. */
+  /** Allocates zeroed memory that is never freed, aligned to a page. */
   public static long allocateForever(long lengthBytes) {
     return Arena.global().allocate(lengthBytes, 4096).address();
   }

@@ -13,8 +13,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * System calls on raw descriptors. What fails returns the error number, negated; interrupted calls
- * are made again.
+ * System calls on raw descriptors. Calls that fail return the error number, negated; interrupted
+ * calls are repeated.
  */
 public final class Posix {
   public static final int EAGAIN = 11;
@@ -93,13 +93,13 @@ public final class Posix {
     return transfer(RECV, fd, address, lengthBytes, flags);
   }
 
-  /** Sends some of {@code lengthBytes}; how many. */
+  /** Sends some of {@code lengthBytes}; returns how many. */
   public static long send(int fd, long address, long lengthBytes, int flags) {
     return transfer(SEND, fd, address, lengthBytes, MSG_NOSIGNAL | flags);
   }
 
   /**
-   * Sends all of {@code lengthBytes}, waiting if need be; 0 when done.
+   * Sends all of {@code lengthBytes}, waiting if need be; returns 0 when done.
    *
    * @param moreFollows whether the kernel may hold the bytes back for those of the next call
    */
@@ -116,7 +116,7 @@ public final class Posix {
     return 0;
   }
 
-  /** Reads from what may be no socket. */
+  /** Reads from a descriptor that need not be a socket. */
   public static long read(int fd, long address, long lengthBytes) {
     return transfer(READ, fd, address, lengthBytes, 0);
   }
@@ -126,7 +126,7 @@ public final class Posix {
     return transfer(PREAD, fd, address, lengthBytes, offset);
   }
 
-  /** {@code sendmsg} of a prepared {@code msghdr}; returns what was sent. */
+  /** {@code sendmsg} of a prepared {@code msghdr}; returns the bytes sent. */
   static long sendmsg(int fd, long header) {
     return transfer(SENDMSG, fd, header, MSG_NOSIGNAL, 0);
   }
@@ -150,7 +150,7 @@ public final class Posix {
     return status(CONNECT, fd, address, lengthBytes, 0);
   }
 
-  /** Two connected unix stream sockets. */
+  /** Makes two connected unix stream sockets. */
   public static int[] socketPair() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pair = arena.allocate(8);
@@ -163,7 +163,7 @@ public final class Posix {
     }
   }
 
-  /** Ends both directions of a connection; whoever waits on it wakes up. */
+  /** Ends both directions of a connection; threads that wait on it wake up. */
   public static void shutdown(int fd) {
     status(SHUTDOWN, fd, SHUT_BOTH, 0, 0);
   }
@@ -177,12 +177,14 @@ public final class Posix {
     status(CLOSE, fd, 0, 0, 0);
   }
 
-  /** Another descriptor of the same. */
+  /** Returns another descriptor of the same file. */
   public static int dup(int fd) {
     return status(DUP, fd, 0, 0, 0);
   }
 
-  /** Writes some of {@code lengthBytes} to what may be no socket; how many. */
+  /**
+   * Writes some of {@code lengthBytes} to a descriptor that need not be a socket; returns how many.
+   */
   public static long write(int fd, long address, long lengthBytes) {
     return transfer(WRITE, fd, address, lengthBytes, 0);
   }
@@ -191,12 +193,12 @@ public final class Posix {
     return status(DUP2, from, to, 0, 0);
   }
 
-  /** Writes out what the C library holds back of all its streams. */
+  /** Flushes all streams of the C library. */
   public static void flushAll() {
     status(FFLUSH, 0, 0, 0, 0);
   }
 
-  /** Sets a variable for the C libraries of this process; what Java sees of it stays as it is. */
+  /** Sets a variable for the C libraries of this process; Java does not see the change. */
   public static void setEnvironment(String name, String value) {
     try (Arena arena = Arena.ofConfined()) {
       int overwrite = 1;
@@ -209,12 +211,12 @@ public final class Posix {
     }
   }
 
-  /** Zeroed memory of its own pages, taken as it is touched; 0 if there is none. */
+  /** Maps zeroed memory of its own pages, taken as it is touched; returns 0 if there is none. */
   public static long map(long lengthBytes) {
     return mapAnonymous(lengthBytes, PROT_READ_WRITE);
   }
 
-  /** Takes addresses so that nothing else is mapped there; 0 if that fails. */
+  /** Reserves addresses so that nothing else is mapped there; returns 0 if that fails. */
   public static long reserve(long lengthBytes) {
     return mapAnonymous(lengthBytes, PROT_NONE);
   }
@@ -237,7 +239,7 @@ public final class Posix {
     }
   }
 
-  /** Maps a part of a file that other processes map, too; 0 if that fails. */
+  /** Maps a part of a file that other processes map, too; returns 0 if that fails. */
   public static long mapShared(int fd, long offset, long lengthBytes) {
     try {
       long address =
@@ -256,7 +258,7 @@ public final class Posix {
     }
   }
 
-  /** A file of this length that lives in memory alone; below 0 if there can be none. */
+  /** Makes a file of this length that lives in memory alone; returns below 0 if that fails. */
   public static int memoryFile(String name, long lengthBytes) {
     try (Arena arena = Arena.ofConfined()) {
       int fd = status(MEMFD_CREATE, arena.allocateFrom(name).address(), MFD_CLOEXEC, 0, 0);
@@ -272,13 +274,13 @@ public final class Posix {
     }
   }
 
-  /** The length of a file. */
+  /** Returns the length of a file. */
   public static long length(int fd) {
     return transfer(LSEEK, fd, 0, SEEK_END, 0);
   }
 
   /**
-   * Limits the system calls of all threads of this process for ever; 0 when done.
+   * Limits the system calls of all threads of this process permanently; returns 0 when done.
    *
    * @param program a prepared {@code sock_fprog}
    */
@@ -290,7 +292,7 @@ public final class Posix {
     status(MUNMAP, address, lengthBytes, 0, 0);
   }
 
-  /** {@code futex}; what comes of it shows in the word. */
+  /** {@code futex}; the word shows the result. */
   static void futex(long address, int operation, int value, long timeout) {
     try {
       long ignored =

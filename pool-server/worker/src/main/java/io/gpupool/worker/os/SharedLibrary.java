@@ -26,7 +26,7 @@ public final class SharedLibrary {
    *
    * @param path a path, or a name for the dynamic linker such as {@code libcuda.so.1}
    * @throws FileNotFoundException if there is no such library
-   * @throws IOException if it is there and cannot be loaded; says what the dynamic linker says
+   * @throws IOException if it is there and cannot be loaded; with the message of the dynamic linker
    */
   public static SymbolLookup open(String path) throws IOException {
     try {

@@ -73,7 +73,8 @@ public final class UnixSocket implements AutoCloseable {
   /**
    * Reads up to {@code limit} bytes into the buffer's position.
    *
-   * @return how many, or -1 at the end of the stream, also where the peer left bytes unread
+   * @return the number of bytes, or -1 at the end of the stream, also where the peer left bytes
+   *     unread
    */
   public int read(ByteBuffer buffer, int limit) throws IOException {
     int length = Math.min(Math.min(limit, buffer.remaining()), BUFFER_BYTES);

@@ -7,23 +7,23 @@ package io.gpupool.worker.slicer;
  */
 final class FairShares {
   /*
-   * Start-time fair queueing (Goyal, Vin, Cheng 1996): a lease's virtual time advances by what it
-   * used over its weight, and whoever is least advanced is next, so that those who always have work
-   * get the GPU in proportion to their weights, however long their time slices are in the end. Who comes
-   * back from being idle starts where the others are, less a credit: what it missed in the last two
-   * rounds it may make up for, which keeps programs at their share that wait for their results
-   * between kernels; more it cannot save up.
+   * Start-time fair queueing (Goyal, Vin, Cheng 1996): a lease's virtual time advances by its use
+   * over its weight, and the lease that is least advanced is next. So leases that always have work
+   * get the GPU in proportion to their weights, however long their time slices are in the end. A
+   * lease that returns from being idle starts where the others are, less a credit: it may make up
+   * for the time that it missed in the last two rounds. This keeps programs at their share that wait
+   * for their results between kernels; more cannot be saved up.
    *
-   * A hard lease may also have only so much of the time that passes: after a time slice it waits until
-   * its share of the time since then is what the time slice took (as the virtual scheduling algorithm of
+   * A hard lease is also limited to its share of the time that passes: after a time slice it waits
+   * until its share of the time since then equals the slice (as the virtual scheduling algorithm of
    * ATM's generic cell rate does).
    *
-   * A latency lease serves requests: it has work now and then, and somebody waits for it. While it
-   * has credit, which is while its virtual time is not above that of the lease that was served last,
-   * it goes before all that have none, and has their time slices given back at once. It pays like
-   * everybody, and such time slices do not advance the virtual time of the GPU. So one that uses less than
-   * its share, pauses included, always has credit; one that wants more has its share and what it may
-   * make up for, then stands in line.
+   * A latency lease serves requests: it has work now and then, and somebody waits for the result.
+   * While it has credit, which is while its virtual time is not above that of the lease that was
+   * served last, it goes before all leases that have none, and recalls their time slices at once. It
+   * pays like any other, and such slices do not advance the virtual time of the GPU. So a latency
+   * lease that uses less than its share, pauses included, always has credit; one that wants more has
+   * its share and the time that it may make up for, then stands in line.
    */
 
   /** The time in which each of the leases that share a whole GPU has one time slice. */
@@ -87,9 +87,9 @@ final class FairShares {
   }
 
   /**
-   * Who has the next time slice, or {@link #NOBODY}.
+   * Returns the lease that has the next time slice, or {@link #NOBODY}.
    *
-   * @param holder whose time slice it is now, with {@code heldNanos} that are not in the books yet
+   * @param holder the lease that has the slice now, with {@code heldNanos} that are not charged yet
    */
   static int next(Leases leases, long nowNanos, int holder, long heldNanos) {
     int best = NOBODY;

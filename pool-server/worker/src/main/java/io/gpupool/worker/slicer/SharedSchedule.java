@@ -70,7 +70,7 @@ final class SharedSchedule implements FairShares.Leases {
     WORD.setVolatile(page, (long) SchedulePage.RECALL, slice);
   }
 
-  // What is in the books.
+  // The accounts.
 
   @Override
   public int count() {
@@ -249,7 +249,7 @@ final class SharedSchedule implements FairShares.Leases {
     add(word(lease, SchedulePage.THROTTLED), nanos);
   }
 
-  // Waiting for it.
+  // Waits for a slice.
 
   int wakeCount(int lease) {
     return (int) WAKE_WORD.getVolatile(page, word(lease, SchedulePage.WAKE_COUNT));
