@@ -82,7 +82,7 @@ final class BackendEmitter {
     source.line("    }");
     source.line("    try {");
     source.line(
-        "      return (int) %s.invokeExact(%s);", handle(entryPoint), signature.arguments());
+        "      return (int) (long) %s.invokeExact(%s);", handle(entryPoint), signature.arguments());
     source.line("    } catch (Throwable e) {");
     source.line("      throw LibCuda.failed(\"%s\", e);", entryPoint.symbol());
     source.line("    }");

@@ -10,7 +10,8 @@ import java.util.Map;
 enum JavaType {
   /** Passed by value; carried by the address of its bytes. */
   STRUCT("long", "LibCuda.STRUCT_64"),
-  INT("int", "JAVA_INT"),
+  /** Passed on in a word, of which a function reads the lower half. */
+  INT("int", "JAVA_LONG"),
   LONG("long", "JAVA_LONG"),
   FLOAT("float", "JAVA_FLOAT");
 
