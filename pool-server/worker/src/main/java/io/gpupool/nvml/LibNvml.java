@@ -12,6 +12,7 @@ import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.nio.file.Path;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -33,8 +34,10 @@ interface LibNvml extends Library {
    * @throws UnsatisfiedLinkError if it cannot be opened
    */
   static LibNvml open(String path) {
+    // JNA looks for a relative path in folders of its own.
+    String name = path.contains("/") ? Path.of(path).toAbsolutePath().toString() : path;
     InvocationMapper orNotFound = LibNvml::handlerOfMissing;
-    return Native.load(path, LibNvml.class, Map.of(OPTION_INVOCATION_MAPPER, orNotFound));
+    return Native.load(name, LibNvml.class, Map.of(OPTION_INVOCATION_MAPPER, orNotFound));
   }
 
   /** Returns a handler of a function that is missing; null for others, which JNA calls itself. */

@@ -4,6 +4,7 @@ package io.gpupool.nvml;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.worker.TestLibrary;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -20,6 +21,13 @@ class NvmlTest {
   @Test
   void open_libraryWithoutAnyOfTheFunctions_isEmpty() {
     assertThat(Nvml.open("libc.so.6")).isEmpty();
+  }
+
+  @Test
+  void open_relativePath_isOneOfTheWorkingFolder() {
+    Path library = TestLibrary.built("oldnvml", "libnvidia-ml.so.1").toAbsolutePath();
+    Path relative = Path.of("").toAbsolutePath().relativize(library);
+    assertThat(Nvml.open(relative.toString())).isPresent();
   }
 
   @Test
