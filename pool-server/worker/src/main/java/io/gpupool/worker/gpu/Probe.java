@@ -70,10 +70,13 @@ public final class Probe {
     int minor = Memory.getInt(out);
     require("cuDeviceGetName", backend.cuDeviceGetName(out, NAME_BYTES, device));
     String name = Memory.text(out, NAME_BYTES);
+    // A format would load half of the languages' data at the start.
     StringBuilder line = new StringBuilder();
-    line.append(
-        "ordinal=%d uuid=GPU-%s memory=%d cc=%d.%d driver=%d"
-            .formatted(ordinal, GpuIdentity.dashed(uuid), memoryBytes, major, minor, driver));
+    line.append("ordinal=").append(ordinal);
+    line.append(" uuid=GPU-").append(GpuIdentity.dashed(uuid));
+    line.append(" memory=").append(memoryBytes);
+    line.append(" cc=").append(major).append('.').append(minor);
+    line.append(" driver=").append(driver);
     // Not every driver tells these.
     if (backend.cuDeviceGetPCIBusId(out, NAME_BYTES, device) == 0) {
       line.append(" pci=").append(Memory.text(out, NAME_BYTES));
