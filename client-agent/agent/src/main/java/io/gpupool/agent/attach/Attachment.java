@@ -52,13 +52,31 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
 
   /** The pod behind a program, as far as it is known. */
   private sealed interface PodOfProgram {
-    /** The machine is no node of Kubernetes. */
-    record None() implements PodOfProgram {}
+    /** Returns the pod; empty if there is none. */
+    Optional<PodPrograms.Pod> orRefuse();
 
-    record Known(PodPrograms.Pod pod) implements PodOfProgram {}
+    /** The machine is no node of Kubernetes. */
+    record None() implements PodOfProgram {
+      @Override
+      public Optional<PodPrograms.Pod> orRefuse() {
+        return Optional.empty();
+      }
+    }
+
+    record Known(PodPrograms.Pod pod) implements PodOfProgram {
+      @Override
+      public Optional<PodPrograms.Pod> orRefuse() {
+        return Optional.of(pod);
+      }
+    }
 
     /** The program is told why once it has asked. */
-    record Refused(PoolRequestException why) implements PodOfProgram {}
+    record Refused(PoolRequestException why) implements PodOfProgram {
+      @Override
+      public Optional<PodPrograms.Pod> orRefuse() {
+        throw why;
+      }
+    }
   }
 
   /**
@@ -195,7 +213,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
 
   private void serve(TextMessage message, PeerCredentials peer) {
     AttachRequest request = AttachRequest.of(message);
-    PoolIdentity identity = PoolIdentity.of(request, agent.options(), pod());
+    PoolIdentity identity = PoolIdentity.of(request, agent.options(), pod.orRefuse());
     if (message.type().equals("nvml")) {
       NvmlConnection watch =
           new NvmlConnection(channel, new ProgramLease(request, identity, peer, agent), views);
@@ -205,14 +223,6 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     } else {
       attach(new SessionOpening(channel, request, identity, peer, agent, agentEnds));
     }
-  }
-
-  private Optional<PodPrograms.Pod> pod() {
-    return switch (pod) {
-      case PodOfProgram.None none -> Optional.empty();
-      case PodOfProgram.Known known -> Optional.of(known.pod());
-      case PodOfProgram.Refused refused -> throw refused.why();
-    };
   }
 
   private void attach(SessionOpening opening) {

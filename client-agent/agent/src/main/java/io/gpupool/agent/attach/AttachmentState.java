@@ -6,12 +6,20 @@ package io.gpupool.agent.attach;
  * to {@link Closed}; transitions that cannot be are mistakes of the caller.
  */
 sealed interface AttachmentState {
+  /*
+   * A state is asked rather than matched by a switch, for which the JVM makes code at its first use:
+   * each program that is started with its own agent would wait for that.
+   */
+
+  /** Returns the action that ends what is open in this state. */
+  Runnable giveBack();
+
   /**
    * The program has said nothing yet.
    *
-   * @param stopWaiting calls off the limit of this
+   * @param giveBack calls off the limit of this
    */
-  record AwaitingRequest(Runnable stopWaiting) implements AttachmentState {}
+  record AwaitingRequest(Runnable giveBack) implements AttachmentState {}
 
   /** The program's sessions and call streams are being opened. */
   record Opening(Runnable giveBack) implements AttachmentState {}
@@ -23,12 +31,17 @@ sealed interface AttachmentState {
   record Relaying(Runnable giveBack) implements AttachmentState {}
 
   /** The program is answered or has left: nothing follows but the connection's end. */
-  record Closed() implements AttachmentState {}
+  record Closed() implements AttachmentState {
+    @Override
+    public Runnable giveBack() {
+      return () -> {};
+    }
+  }
 
   /** The request was answered, and no session follows from it. */
   default AttachmentState answered() {
     if (this instanceof AwaitingRequest awaiting) {
-      awaiting.stopWaiting().run();
+      awaiting.giveBack().run();
       return new Closed();
     }
     throw new IllegalStateException("answered in " + this);
@@ -41,7 +54,7 @@ sealed interface AttachmentState {
    */
   default AttachmentState opening(Runnable giveBack) {
     if (this instanceof AwaitingRequest awaiting) {
-      awaiting.stopWaiting().run();
+      awaiting.giveBack().run();
       return new Opening(giveBack);
     }
     throw new IllegalStateException("opening in " + this);
@@ -61,13 +74,7 @@ sealed interface AttachmentState {
 
   /** The connection has ended. */
   default AttachmentState closed() {
-    switch (this) {
-      case AwaitingRequest awaiting -> awaiting.stopWaiting().run();
-      case Opening opening -> opening.giveBack().run();
-      case HandedOver handed -> handed.giveBack().run();
-      case Relaying relaying -> relaying.giveBack().run();
-      case Closed closed -> {}
-    }
+    giveBack().run();
     return new Closed();
   }
 }

@@ -14,14 +14,11 @@ public sealed interface LeaseState {
 
   Phase phase();
 
-  /** Whether the lease goes on, so that it can be held, used and released. */
+  /** Returns whether the lease goes on, so that it can be held, used and released. */
   default boolean isAlive() {
-    return switch (this) {
-      case Held held -> true;
-      case Returning returning -> true;
-      case Grace grace -> true;
-      case Ending ending -> false;
-      case Gone gone -> false;
+    return switch (phase()) {
+      case HELD, RETURNING, GRACE -> true;
+      case ENDING, GONE -> false;
     };
   }
 
