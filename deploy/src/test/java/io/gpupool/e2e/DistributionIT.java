@@ -2,12 +2,23 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.spi.ToolProvider;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -96,6 +107,79 @@ class DistributionIT {
         .isEqualTo(Path.of("libcuda.so.1"));
     assertThat(home.resolve("lib/model/libcuda.so.1")).isRegularFile();
     assertThat(home.resolve("lib/model/libnvidia-ml.so.1")).isRegularFile();
+  }
+
+  /**
+   * The client's part is what a machine with programs needs: shim, agent, commands of clients, and
+   * the runtime. The start-up caches only save time. A container gets the shim's libraries alone.
+   */
+  @Test
+  void clientsPart_packed_isAsLargeAsThePagesSay() throws IOException {
+    List<Object> command = new ArrayList<>(List.of("tar", "-C", home, "-czf", "client.tar.gz"));
+    command.addAll(List.of("bin", "lib/shim", "lib/native", "lib/runtime", "lib/gpupool-exec"));
+    command.addAll(clientJars());
+    assertThat(bare(command.toArray()).status()).isZero();
+    long mebibytes = Math.round(Files.size(folder.resolve("client.tar.gz")) / (double) (1 << 20));
+    assertThat(mebibytes)
+        .isLessThan(figure("CONTRIBUTING.md", "shim, agent and runtime, stays under (\\d+) MiB"))
+        .isCloseTo(
+            figure("docs/how-to/containers.md", "part of the archive is about (\\d+) MiB"),
+            within(2L));
+    try (Stream<Path> shim = Files.list(home.resolve("lib/shim"))) {
+      assertThat(
+              shim.filter(path -> !Files.isSymbolicLink(path))
+                  .mapToLong(path -> path.toFile().length())
+                  .sum())
+          .isLessThan(1 << 20);
+    }
+  }
+
+  private static long figure(String page, String pattern) throws IOException {
+    Path file = Distribution.DEPLOY.resolve("..").resolve(page);
+    Matcher found = Pattern.compile(pattern).matcher(Files.readString(file));
+    assertThat(found.find()).as("%s in %s", pattern, page).isTrue();
+    return Long.parseLong(found.group(1));
+  }
+
+  /** The jars that the commands of clients and the agent reach, and those found as services. */
+  private static List<String> clientJars() throws IOException {
+    List<Path> jars =
+        filesIn(home.resolve("lib")).stream().filter(p -> p.toString().endsWith(".jar")).toList();
+    String classPath = jars.stream().map(Path::toString).collect(Collectors.joining(":"));
+    StringWriter arrows = new StringWriter();
+    int status =
+        ToolProvider.findFirst("jdeps")
+            .orElseThrow()
+            .run(
+                new PrintWriter(arrows),
+                new PrintWriter(Writer.nullWriter()),
+                "--multi-release",
+                "25",
+                "-summary",
+                "-recursive",
+                "--class-path",
+                classPath,
+                jar(jars, "gpupool-cli").toString());
+    assertThat(status).isZero();
+    Set<String> reached =
+        Pattern.compile("[^\\s/]+\\.jar")
+            .matcher(arrows.toString())
+            .results()
+            .map(MatchResult::group)
+            .collect(Collectors.toCollection(TreeSet::new));
+    reached.add(jar(jars, "logback-core").getFileName().toString());
+    reached.add(jar(jars, "logback-classic").getFileName().toString());
+    assertThat(reached)
+        .anyMatch(name -> name.startsWith("gpupool-agent"))
+        .noneMatch(name -> name.matches("gpupool-(server|worker|soft-gpu|rest)-.*"));
+    return reached.stream().map(name -> "lib/" + name).toList();
+  }
+
+  private static Path jar(List<Path> jars, String name) {
+    return jars.stream()
+        .filter(path -> path.getFileName().toString().matches(name + "-\\d.*"))
+        .findFirst()
+        .orElseThrow();
   }
 
   /** With nothing in the environment but where the system's own programs are. */
