@@ -19,7 +19,7 @@ public final class Chart {
       Path.of(System.getProperty("gpupool.root"), "deploy/charts/gpupool");
 
   /** The newest that it is rendered for. */
-  static final String NEWEST = "1.34.0";
+  public static final String NEWEST = "1.34.0";
 
   private final TemplateCommand template;
 

@@ -135,12 +135,16 @@ class CommandsTest {
   }
 
   private static Optional<String> problem(String command) {
-    List<String> words = words(command.replaceFirst(" +#.*| &$", "").replaceFirst(" [|&].*", ""));
+    return problem(words(command.replaceFirst(" +#.*| &$", "").replaceFirst(" [|&].*", "")));
+  }
+
+  /** Returns why the command line refuses these words, of which the first is its name. */
+  static Optional<String> problem(List<String> words) {
     try {
       GpupoolCommand.commandLine().parseArgs(words.subList(1, words.size()).toArray(String[]::new));
       return Optional.empty();
     } catch (ParameterException e) {
-      return Optional.of(command + ": " + e.getMessage());
+      return Optional.of(String.join(" ", words) + ": " + e.getMessage());
     }
   }
 
