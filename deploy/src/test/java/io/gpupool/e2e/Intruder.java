@@ -17,7 +17,7 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /**
- * The fixture {@code intruder} behind the walls that a server puts around a worker on software
+ * The fixture {@code intruder} inside the sandbox that a server puts around a worker on software
  * GPUs, started by this process as the server would. Owned by the test's thread.
  */
 final class Intruder {
@@ -48,7 +48,7 @@ final class Intruder {
     return new Intruder(List.of(), sandbox.takeUser(), sandbox);
   }
 
-  /** Of a server that is not root: the same walls, for a process that an ordinary user starts. */
+  /** Of a server that is not root: the same sandbox, for a process that an ordinary user starts. */
   static Intruder ofOrdinaryUser(int user) throws IOException {
     List<String> as =
         List.of("setpriv", "--reuid", "" + user, "--regid", "" + user, "--clear-groups");
@@ -69,14 +69,14 @@ final class Intruder {
     return Program.of(command).start();
   }
 
-  /** What comes of an attempt with all walls up: an error number, or 128 and more for a signal. */
+  /** What comes of an attempt with all layers up: an error number, or 128 and more for a signal. */
   int tries(String... attempt) {
     List<String> all = new ArrayList<>(List.of("--filter"));
     all.addAll(Arrays.asList(attempt));
     return outcome(run(all));
   }
 
-  /** The same before the filter of system calls is up, so that the other walls stand alone. */
+  /** The same before the filter of system calls is up, so that the other layers stand alone. */
   int triesWithoutFilter(String... attempt) {
     return outcome(run(Arrays.asList(attempt)));
   }

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The walls around workers: what code in a worker would try, and how real workers are. */
+/** The sandbox around workers: what code in a worker would try, and how real workers are. */
 class SandboxIT {
   private static final int EPERM = 1;
   private static final int EACCES = 13;

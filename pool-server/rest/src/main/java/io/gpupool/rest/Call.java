@@ -6,7 +6,7 @@ import com.google.protobuf.Message;
 import io.gpupool.json.JsonForm;
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.Window;
-import io.gpupool.server.identity.Caller;
+import io.gpupool.server.identity.UserInfo;
 import io.gpupool.server.service.PoolSnapshot;
 import io.grpc.MethodDescriptor;
 import java.util.List;
@@ -29,7 +29,7 @@ record Call(
     HeaderValues headers,
     JsonObject body,
     Optional<String> token,
-    Pool pool) {
+    ControlPlaneClient pool) {
   /** The headers of a request. */
   interface HeaderValues {
     List<String> of(String name);
@@ -49,8 +49,8 @@ record Call(
   }
 
   /** Who calls. */
-  Caller caller() throws ProblemException {
-    Optional<Caller> caller = pool.caller(token);
+  UserInfo caller() throws ProblemException {
+    Optional<UserInfo> caller = pool.caller(token);
     if (caller.isEmpty()) {
       throw unknownCaller();
     }

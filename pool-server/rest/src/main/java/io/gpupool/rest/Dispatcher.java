@@ -6,7 +6,7 @@ import com.sun.net.httpserver.Headers;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import io.gpupool.server.identity.Role;
-import io.gpupool.server.tenant.WrongTokens;
+import io.gpupool.server.tenant.AuthFailureThrottle;
 import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.URLDecoder;
@@ -28,12 +28,12 @@ final class Dispatcher implements HttpHandler {
   private static final String SCHEME = "bearer ";
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
 
-  private final Pool pool;
-  private final Origins origins;
-  private final WrongTokens wrong = new WrongTokens(System::nanoTime);
+  private final ControlPlaneClient pool;
+  private final OriginCheck origins;
+  private final AuthFailureThrottle wrong = new AuthFailureThrottle(System::nanoTime);
   private final Map<String, Handler> handlers;
 
-  Dispatcher(Pool pool, Origins origins, ProcessMeters meters) {
+  Dispatcher(ControlPlaneClient pool, OriginCheck origins, ProcessMeters meters) {
     this.pool = pool;
     this.origins = origins;
     handlers = new Handlers(meters).byId();
@@ -58,7 +58,7 @@ final class Dispatcher implements HttpHandler {
   @Override
   public void handle(HttpExchange exchange) throws IOException {
     try (exchange) {
-      Answer answer = answer(exchange);
+      Response answer = answer(exchange);
       try {
         send(exchange, answer);
       } finally {
@@ -67,7 +67,7 @@ final class Dispatcher implements HttpHandler {
     }
   }
 
-  private Answer answer(HttpExchange exchange) throws IOException {
+  private Response answer(HttpExchange exchange) throws IOException {
     try {
       Call call = check(exchange);
       Operation operation = call.operation();
@@ -75,7 +75,7 @@ final class Dispatcher implements HttpHandler {
       if (operation.role().isPresent()) {
         authorise(call, operation.role().get());
       }
-      return handlers.get(operation.id()).answer(call.with(Body.of(exchange, operation)));
+      return handlers.get(operation.id()).answer(call.with(RequestBody.of(exchange, operation)));
     } catch (ProblemException e) {
       return isWrongToken(exchange, e) ? wrongToken(exchange, e) : e.answer();
     } catch (RuntimeException e) {
@@ -89,7 +89,7 @@ final class Dispatcher implements HttpHandler {
   }
 
   /** Late, where its address has shown many. */
-  private Answer wrongToken(HttpExchange exchange, ProblemException problem) {
+  private Response wrongToken(HttpExchange exchange, ProblemException problem) {
     switch (wrong.note(Optional.of(exchange.getRemoteAddress()))) {
       case NOW -> {}
       case TOO_MANY -> {
@@ -101,7 +101,7 @@ final class Dispatcher implements HttpHandler {
       }
       case LATE -> {
         try {
-          Thread.sleep(WrongTokens.DELAY_MILLIS);
+          Thread.sleep(AuthFailureThrottle.DELAY_MILLIS);
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         } finally {
@@ -121,7 +121,7 @@ final class Dispatcher implements HttpHandler {
       origins.check(headers, !operation.method().equals("GET"));
     }
     if (!operation.mediaTypes().isEmpty()
-        && !Accepted.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
+        && !AcceptHeader.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
       throw new ProblemException(
           406, "this is to be had as " + String.join(", ", operation.mediaTypes()));
     }
@@ -193,7 +193,7 @@ final class Dispatcher implements HttpHandler {
         .map(value -> value.substring(SCHEME.length()).strip());
   }
 
-  private static void send(HttpExchange exchange, Answer answer) throws IOException {
+  private static void send(HttpExchange exchange, Response answer) throws IOException {
     Headers headers = exchange.getResponseHeaders();
     answer.headers().forEach(headers::set);
     headers.set("X-Content-Type-Options", "nosniff");

@@ -3,5 +3,5 @@ package io.gpupool.rest;
 
 /** A handler of the calls of one operation. Called by many threads. */
 interface Handler {
-  Answer answer(Call call) throws ProblemException;
+  Response answer(Call call) throws ProblemException;
 }

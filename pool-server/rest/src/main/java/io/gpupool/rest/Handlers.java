@@ -13,22 +13,22 @@ final class Handlers {
   private static final String JSON = "application/json";
   private static final Map<String, String> CHANGING = Map.of("Cache-Control", "no-store");
 
-  private static final Answer OK = Answer.text(200, JSON, "{\"status\":\"ok\"}", CHANGING);
+  private static final Response OK = Response.text(200, JSON, "{\"status\":\"ok\"}", CHANGING);
 
   private final Map<String, Handler> byId = new HashMap<>();
-  private final Events events = new Events();
+  private final EventStreams events = new EventStreams();
 
   Handlers(ProcessMeters meters) {
     for (Kind kind : Kind.values()) {
       add(kind);
     }
-    add(AdminList.tokens);
-    add(AdminList.audit);
-    byId.putAll(Writes.byId());
+    add(AdminCollection.tokens);
+    add(AdminCollection.audit);
+    byId.putAll(WriteHandlers.byId());
     byId.putAll(new LeaseRequestTracker().byId());
-    byId.put("gpu_history", HistoryAnswer::answer);
+    byId.put("gpu_history", HistoryResponse::answer);
     byId.put("events", events::answer);
-    byId.put("openapi", call -> Answer.text(200, JSON, OpenApi.get().text(), Map.of()));
+    byId.put("openapi", call -> Response.text(200, JSON, OpenApi.get().text(), Map.of()));
     // That the control thread answers is all it takes to live.
     byId.put(
         "healthz",
@@ -45,9 +45,11 @@ final class Handlers {
           }
           return OK;
         });
-    byId.put("me", call -> Answer.json(200, JSON, MeAnswer.of(call.caller()), CHANGING));
-    byId.put("demand", call -> Answer.json(200, JSON, DemandAnswer.of(call.snapshot()), CHANGING));
-    byId.put("metrics", call -> Answer.text(200, MeterPage.TYPE, metrics(call, meters), CHANGING));
+    byId.put("me", call -> Response.json(200, JSON, MeResponse.of(call.caller()), CHANGING));
+    byId.put(
+        "demand", call -> Response.json(200, JSON, DemandResponse.of(call.snapshot()), CHANGING));
+    byId.put(
+        "metrics", call -> Response.text(200, MeterPage.TYPE, metrics(call, meters), CHANGING));
   }
 
   /** What the caller may see of the pool; how the process does is for admins. */
@@ -57,8 +59,8 @@ final class Handlers {
         + meters.page(name -> isAdmin || name.startsWith("gpupool_"));
   }
 
-  private void add(Source source) {
-    Listing listing = new Listing(source);
+  private void add(ResourceCollection source) {
+    CollectionReader listing = new CollectionReader(source);
     byId.put("list_" + source.name(), listing::page);
     byId.put("get_" + source.name(), listing::one);
   }

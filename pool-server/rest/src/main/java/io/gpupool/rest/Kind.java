@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.function.Function;
 
 /** The kinds of things that a pool has, by the names of their paths. */
-enum Kind implements Source {
+enum Kind implements ResourceCollection {
   servers("name", PoolSnapshot::servers),
   gpus("uuid", PoolSnapshot::gpus) {
     @Override
-    Place place(JsonObject gpu) {
-      return new Place(gpu.get("server").getAsString() + "/" + gpu.get("gpu").getAsInt());
+    NaturalOrder place(JsonObject gpu) {
+      return new NaturalOrder(gpu.get("server").getAsString() + "/" + gpu.get("gpu").getAsInt());
     }
   },
   leases("id", PoolSnapshot::leases),
@@ -46,8 +46,8 @@ enum Kind implements Source {
     return json.get(idField).getAsString();
   }
 
-  Place place(JsonObject json) {
-    return new Place(id(json));
+  NaturalOrder place(JsonObject json) {
+    return new NaturalOrder(id(json));
   }
 
   Resource resource(Message message) {

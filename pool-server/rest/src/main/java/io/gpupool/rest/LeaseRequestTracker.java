@@ -9,7 +9,7 @@ import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.json.JsonForm;
-import io.gpupool.server.identity.Caller;
+import io.gpupool.server.identity.UserInfo;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -32,11 +32,12 @@ final class LeaseRequestTracker {
   private static final int MAX_WAIT_SECONDS = 60;
 
   /** Requests that keep a connection while they wait. */
-  private final CallerSlots waits = new CallerSlots("requests that wait", 256, 64, 32, 64);
+  private final ConcurrencyLimiter waits =
+      new ConcurrencyLimiter("requests that wait", 256, 64, 32, 64);
 
   private final Map<String, TrackedLeaseRequest> asks = new LinkedHashMap<>();
 
-  Answer ask(Call call) throws ProblemException {
+  Response ask(Call call) throws ProblemException {
     if (call.body().has("fraction") && call.body().has("memoryBytes")) {
       throw new ProblemException(400, "both fraction and memoryBytes say how large; give one");
     }
@@ -51,7 +52,7 @@ final class LeaseRequestTracker {
     if (request.getGraceMillis() == 0) {
       request.setGraceMillis(DEFAULT_GRACE_MILLIS);
     }
-    RequestKey known = RequestKey.of(call.token(), key, request.build());
+    IdempotencyKey known = IdempotencyKey.of(call.token(), key, request.build());
     TrackedLeaseRequest ask =
         key.isPresent() ? remembered(known, call, request) : asked(known, call, request);
     Optional<Lease> lease = await(ask, call);
@@ -61,7 +62,7 @@ final class LeaseRequestTracker {
   /** As long as the caller prefers, unless it waits so in many requests already. */
   private Optional<Lease> await(TrackedLeaseRequest ask, Call call) throws ProblemException {
     long millis = patienceMillis(call);
-    Caller caller = call.caller();
+    UserInfo caller = call.caller();
     if (millis == 0 || waits.take(caller).isPresent()) {
       return ask.await(0);
     }
@@ -73,16 +74,16 @@ final class LeaseRequestTracker {
   }
 
   /** Renews a lease: it is as if its holder had been there just now. */
-  Answer renew(Call call) throws ProblemException {
-    Resource lease = new Listing(Kind.leases).find(call);
+  Response renew(Call call) throws ProblemException {
+    Resource lease = new CollectionReader(Kind.leases).find(call);
     LeaseEvent ignored =
         call.ask(
             PoolGrpc.getHoldLeaseMethod(), HoldRequest.newBuilder().setLeaseId(lease.id()).build());
-    return Answer.json(200, JSON, lease.json(), lease.tag().headers());
+    return Response.json(200, JSON, lease.json(), lease.tag().headers());
   }
 
-  private TrackedLeaseRequest remembered(RequestKey known, Call call, LeaseRequest.Builder request)
-      throws ProblemException {
+  private TrackedLeaseRequest remembered(
+      IdempotencyKey known, Call call, LeaseRequest.Builder request) throws ProblemException {
     synchronized (asks) {
       TrackedLeaseRequest before = asks.get(known.id());
       if (before != null && (before.isWaiting() || before.isGranted())) {
@@ -100,7 +101,7 @@ final class LeaseRequestTracker {
   }
 
   private static TrackedLeaseRequest asked(
-      RequestKey known, Call call, LeaseRequest.Builder request) {
+      IdempotencyKey known, Call call, LeaseRequest.Builder request) {
     TrackedLeaseRequest ask = new TrackedLeaseRequest(known.body());
     ask.start(
         call.pool()
@@ -139,7 +140,7 @@ final class LeaseRequestTracker {
         : 0;
   }
 
-  private static Answer granted(Lease lease, long graceMillis) {
+  private static Response granted(Lease lease, long graceMillis) {
     JsonObject json = new JsonObject();
     json.addProperty("id", lease.getId());
     json.addProperty("ticket", lease.getId() + "." + lease.getSecret());
@@ -147,15 +148,15 @@ final class LeaseRequestTracker {
     lease.getGrantsList().forEach(grant -> grants.add(JsonForm.of(grant)));
     json.add("grants", grants);
     json.addProperty("graceMillis", graceMillis);
-    return Answer.json(
+    return Response.json(
         201,
         JSON,
         json,
-        Map.of("Location", Answer.path(Kind.leases, lease.getId()), "Cache-Control", "no-store"));
+        Map.of("Location", Response.path(Kind.leases, lease.getId()), "Cache-Control", "no-store"));
   }
 
-  private static Answer queued(TrackedLeaseRequest ask) {
-    return Answer.json(
+  private static Response queued(TrackedLeaseRequest ask) {
+    return Response.json(
         202,
         JSON,
         JsonForm.of(ask.queued()),

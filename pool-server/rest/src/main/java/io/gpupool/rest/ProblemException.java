@@ -45,12 +45,12 @@ final class ProblemException extends Exception {
     return status;
   }
 
-  Answer answer() {
+  Response answer() {
     JsonObject body = new JsonObject();
     body.addProperty("type", "about:blank");
     body.addProperty("title", TITLES.get(status));
     body.addProperty("status", status);
     body.addProperty("detail", getMessage());
-    return Answer.json(status, "application/problem+json", body, headers);
+    return Response.json(status, "application/problem+json", body, headers);
   }
 }

@@ -12,7 +12,7 @@ import java.util.Set;
  * @param id as its path has it
  * @param place its place among things of its kind
  */
-record Resource(String id, Place place, JsonObject json) {
+record Resource(String id, NaturalOrder place, JsonObject json) {
   /** What grows by itself, and is no change. */
   private static final Set<String> AGES =
       Set.of("ageMillis", "grantedGpuNanos", "idleMillis", "upMillis", "waitedMillis");
@@ -43,8 +43,8 @@ record Resource(String id, Place place, JsonObject json) {
   }
 
   /** What is changed by people has a revision, which they can insist on. */
-  Tag tag() {
-    Tag tag = Tag.of(lasting().toString());
+  EntityTag tag() {
+    EntityTag tag = EntityTag.of(lasting().toString());
     return json.has("revision") ? tag.of(json.get("revision").getAsLong()) : tag;
   }
 }

@@ -3,7 +3,7 @@ package io.gpupool.rest;
 
 import com.sun.net.httpserver.Filter;
 import io.gpupool.rest.page.PageFilter;
-import io.gpupool.server.calls.Calls;
+import io.gpupool.server.inprocess.PoolStub;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.transport.http.HttpPort;
 import io.gpupool.transport.http.MeteredRequests;
@@ -33,7 +33,7 @@ public final class RestServer implements AutoCloseable {
    */
   public static RestServer start(
       PoolReader pool,
-      Calls calls,
+      PoolStub calls,
       InetSocketAddress address,
       Optional<TlsContext> tls,
       ProcessMeters meters)
@@ -51,7 +51,10 @@ public final class RestServer implements AutoCloseable {
           e);
     }
     Dispatcher dispatcher =
-        new Dispatcher(new Pool(pool, calls), Origins.of(pool, address.getAddress()), meters);
+        new Dispatcher(
+            new ControlPlaneClient(pool, calls),
+            OriginCheck.of(pool, address.getAddress()),
+            meters);
     meters.add(http.eventLoops());
     http.serve(
         dispatcher,

@@ -65,14 +65,14 @@ final class TrackedLeaseRequest {
   /** The lease, if it is granted within some time; empty while the request waits. */
   Optional<Lease> await(long millis) throws ProblemException {
     try {
-      answered.get(Pool.CHANGE_MILLIS, TimeUnit.MILLISECONDS);
+      answered.get(ControlPlaneClient.CHANGE_MILLIS, TimeUnit.MILLISECONDS);
       return switch (outcome.get(millis, TimeUnit.MILLISECONDS)) {
         case Outcome.Granted granted -> Optional.of(granted.lease());
         case Outcome.Failed failed -> throw failed.problem();
       };
     } catch (TimeoutException e) {
       if (!answered.isDone()) {
-        throw new ProblemException(503, Pool.NOT_KNOWN_YET);
+        throw new ProblemException(503, ControlPlaneClient.NOT_KNOWN_YET);
       }
       return Optional.empty();
     } catch (InterruptedException e) {
@@ -105,7 +105,7 @@ final class TrackedLeaseRequest {
 
     @Override
     public void refused(Refused refusal) {
-      finish(new Outcome.Failed(Refusals.problem(refusal)));
+      finish(new Outcome.Failed(ProblemMapper.problem(refusal)));
     }
 
     @Override
@@ -115,7 +115,7 @@ final class TrackedLeaseRequest {
 
     @Override
     public void broken(Status status) {
-      finish(new Outcome.Failed(Refusals.problem(status)));
+      finish(new Outcome.Failed(ProblemMapper.problem(status)));
     }
   }
 }

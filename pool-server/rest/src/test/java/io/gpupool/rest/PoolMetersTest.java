@@ -3,7 +3,7 @@ package io.gpupool.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.server.tally.ServerMetrics;
+import io.gpupool.server.metrics.ServerMetrics;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

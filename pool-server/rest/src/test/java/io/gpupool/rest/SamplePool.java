@@ -15,18 +15,18 @@ import io.gpupool.control.v1.Quota;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
-import io.gpupool.server.calls.Calls;
 import io.gpupool.server.history.GpuHistory;
-import io.gpupool.server.history.LeaseName;
-import io.gpupool.server.history.Portion;
+import io.gpupool.server.history.LeaseLabel;
+import io.gpupool.server.history.LeaseSample;
 import io.gpupool.server.history.Sample;
 import io.gpupool.server.history.Window;
-import io.gpupool.server.identity.Caller;
 import io.gpupool.server.identity.Role;
+import io.gpupool.server.identity.UserInfo;
+import io.gpupool.server.inprocess.PoolStub;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.MetricSample;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.service.PoolSnapshot;
-import io.gpupool.server.tally.Metric;
-import io.gpupool.server.tally.MetricSample;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
@@ -45,7 +45,7 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /** A pool that holds what a test has put there, for who knows its token. */
-final class SamplePool implements PoolReader, Calls {
+final class SamplePool implements PoolReader, PoolStub {
   static final String TOKEN = "gpupool_sample";
   static final String USER_TOKEN = "gpupool_user";
   static final String READER_TOKEN = "gpupool_reader";
@@ -219,16 +219,16 @@ final class SamplePool implements PoolReader, Calls {
 
   @Override
   public CompletableFuture<String> refusal(Optional<String> token) {
-    return CompletableFuture.completedFuture("the login has expired");
+    return CompletableFuture.completedFuture("the token has expired");
   }
 
   @Override
-  public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
+  public CompletableFuture<Optional<UserInfo>> caller(Optional<String> token) {
     return CompletableFuture.completedFuture(
         (needsTokens ? token : Optional.of(TOKEN))
             .map(ROLES::get)
             .map(role ->
-                new Caller(
+                new UserInfo(
                     "vision", role, "vision/3f0c9a6b21d4", OptionalLong.of(4_102_444_800_000L))));
   }
 
@@ -245,9 +245,9 @@ final class SamplePool implements PoolReader, Calls {
   @Override
   public CompletableFuture<Optional<GpuHistory>> history(
       Optional<String> token, String gpu, Window window) {
-    LeaseName lease = new LeaseName("L2", "vision", "train", "ada@pc");
+    LeaseLabel lease = new LeaseLabel("L2", "vision", "train", "ada@pc");
     Sample sample =
-        new Sample(90_000, 10_000, List.of(new Portion(lease, 5, 4, 3, 1L << 30, 1L << 31)));
+        new Sample(90_000, 10_000, List.of(new LeaseSample(lease, 5, 4, 3, 1L << 30, 1L << 31)));
     return CompletableFuture.completedFuture(
         gpu.equals("GPU-01")
             ? Optional.of(new GpuHistory(gpu, 8L << 30, window, 95_000, List.of(sample)))

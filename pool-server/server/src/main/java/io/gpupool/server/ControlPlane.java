@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import io.gpupool.server.calls.LocalCalls;
+import io.gpupool.server.autoscaling.ExternalScalerService;
 import io.gpupool.server.control.ControlThread;
-import io.gpupool.server.elasticity.ExternalScalerService;
 import io.gpupool.server.health.GpuHealth;
+import io.gpupool.server.inprocess.InProcessStub;
 import io.gpupool.server.records.ServerStatus;
 import io.gpupool.server.service.AdminService;
 import io.gpupool.server.service.AdminView;
@@ -27,8 +27,8 @@ import io.gpupool.server.service.ServerView;
 import io.gpupool.server.service.SessionCalls;
 import io.gpupool.server.service.SessionCalls.CallStreams;
 import io.gpupool.server.service.SessionView;
-import io.gpupool.server.session.Workers;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.session.WorkerPool;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.grpc.BindableService;
 import io.grpc.Server;
 import io.grpc.ServerInterceptors;
@@ -47,7 +47,7 @@ final class ControlPlane {
   private final AdminView adminView;
   private final PoolReader reader;
   private List<ServerServiceDefinition> services = List.of();
-  private LocalCalls calls;
+  private InProcessStub calls;
   private int port;
 
   ControlPlane(
@@ -56,7 +56,7 @@ final class ControlPlane {
       LeasePlane leases,
       StreamPlane streams,
       ClusterPlane cluster,
-      Workers workers,
+      WorkerPool workers,
       GpuHealth health) {
     this.context = context;
     this.state = state;
@@ -77,7 +77,7 @@ final class ControlPlane {
             state.records());
   }
 
-  private PoolView view(Workers workers, GpuHealth health) {
+  private PoolView view(WorkerPool workers, GpuHealth health) {
     ControlThread control = context.threads().control();
     ServerDirectory directory =
         new ServerDirectory(
@@ -113,7 +113,8 @@ final class ControlPlane {
     CallExecutors executors = new CallExecutors(control, control.readOnlyExecutor());
     context.meters().ifPresent(leases.leases().metrics()::measureIn);
     ControlConnections connections = new ControlConnections();
-    Access access = new Access(state.tokens(), control, control, connections::proven);
+    AuthInterceptor access =
+        new AuthInterceptor(state.tokens(), control, control, connections::proven);
     Server grpc =
         GrpcPort.open(
             context,
@@ -125,7 +126,7 @@ final class ControlPlane {
     port = grpc.getPort();
     services = grpc.getServices();
     calls =
-        new LocalCalls(
+        new InProcessStub(
             executors::of,
             services.stream()
                 .map(service -> ServerInterceptors.intercept(service, access))
@@ -180,7 +181,7 @@ final class ControlPlane {
     return services;
   }
 
-  LocalCalls calls() {
+  InProcessStub calls() {
     return calls;
   }
 

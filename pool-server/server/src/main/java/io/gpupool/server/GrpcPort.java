@@ -2,7 +2,7 @@
 package io.gpupool.server;
 
 import io.gpupool.server.service.CallExecutors;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.transport.tls.TlsEngines;
 import io.grpc.BindableService;
 import io.grpc.Metadata;
@@ -43,7 +43,7 @@ final class GrpcPort {
       ServerContext context,
       EventLoopGroup network,
       ControlConnections connections,
-      Access access,
+      AuthInterceptor access,
       CallExecutors executors,
       List<BindableService> services)
       throws IOException {

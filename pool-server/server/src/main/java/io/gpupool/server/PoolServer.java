@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
-import io.gpupool.server.calls.Calls;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.health.GpuHealth;
 import io.gpupool.server.health.GpuTrial;
 import io.gpupool.server.health.GpuWatch;
 import io.gpupool.server.host.HeapTrim;
+import io.gpupool.server.inprocess.PoolStub;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.service.PoolReader;
 import io.gpupool.server.state.RecordStore;
@@ -179,11 +179,11 @@ public final class PoolServer implements AutoCloseable {
   }
 
   /** Its control plane for other ports than its own: the same methods, the same rights. */
-  public Calls calls() {
+  public PoolStub calls() {
     return control.calls();
   }
 
-  /** The walls around its workers. */
+  /** The sandbox around its workers. */
   public Sandbox sandbox() {
     return workers.sandbox();
   }

@@ -6,14 +6,14 @@ import io.gpupool.server.capacity.Membership;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.AsyncStateStore;
 import io.gpupool.server.control.ControlThread;
-import io.gpupool.server.oidc.Logins;
+import io.gpupool.server.oidc.TokenVerifier;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
 import io.gpupool.server.state.etcd.EtcdStore;
 import io.gpupool.server.tenant.Audit;
-import io.gpupool.server.tenant.FirstAdmin;
+import io.gpupool.server.tenant.BootstrapToken;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import java.io.IOException;
@@ -46,12 +46,12 @@ final class PoolState {
     audit = new Audit(records, control, context.name());
     tenants = new Tenants(records, audit, control);
     partitions = new Partitions(records, audit, capacity);
-    Optional<Logins> logins = Logins.of(options.oidc(), options.kubernetes());
-    logins.ifPresent(opened -> context.steps().add(opened::close));
-    tokens = new Tokens(records, audit, control, options.needsTokens(), logins);
+    Optional<TokenVerifier> verifier = TokenVerifier.of(options.oidc(), options.kubernetes());
+    verifier.ifPresent(opened -> context.steps().add(opened::close));
+    tokens = new Tokens(records, audit, control, options.needsTokens(), verifier);
     adminToken =
         options.needsTokens()
-            ? FirstAdmin.ensure(records, tokens, control, options.adminFolder())
+            ? BootstrapToken.ensure(records, tokens, control, options.adminFolder())
             : Optional.empty();
   }
 

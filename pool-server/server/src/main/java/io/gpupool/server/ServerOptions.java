@@ -33,7 +33,7 @@ import java.util.regex.Pattern;
  *     roots of which certificates are asked of clients, else from those that the machine trusts
  * @param clearCallStreams whether call streams begin in clear text although the rest speaks TLS
  * @param auth how callers prove who they are; empty: on loopback not at all, else by tokens
- * @param oidc whose logins are as good as tokens
+ * @param oidc whose tokens are as good as the pool's
  * @param kubernetes whose pods use their own leases
  * @param name under which it lists itself; empty makes one of host and control port
  * @param host by which clients and other servers reach it; empty: the machine's name

@@ -9,7 +9,7 @@ import io.gpupool.server.session.CallStreamPort;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.SessionOptions;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.Workers;
+import io.gpupool.server.session.WorkerPool;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
@@ -31,7 +31,7 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
   private static final long MAX_IMAGE_BYTES = 4L << 30;
 
   static StreamPlane open(
-      ServerContext context, PoolState state, LeaseService leases, Workers workers)
+      ServerContext context, PoolState state, LeaseService leases, WorkerPool workers)
       throws IOException {
     EventLoopGroup network = openNetwork(context);
     ControlThread control = context.threads().control();

@@ -9,8 +9,8 @@ import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.sandbox.SandboxScope;
 import io.gpupool.server.session.DriverStart;
 import io.gpupool.server.session.WorkerLaunch;
+import io.gpupool.server.session.WorkerPool;
 import io.gpupool.server.session.WorkerSocket;
-import io.gpupool.server.session.Workers;
 import io.gpupool.transport.UnixAddress;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /** The worker processes of a server: their sandbox, their socket, and the spare ones. */
-record WorkerPlane(Workers workers, Sandbox sandbox) {
+record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
   private static final int NAME_BYTES = 8;
 
   /** Opens the workers' socket and starts spare workers. */
@@ -32,8 +32,8 @@ record WorkerPlane(Workers workers, Sandbox sandbox) {
     mps.ifPresent(started -> steps.add(started::close));
     Sandbox sandbox = openSandbox(options, probe, mps);
     UnixAddress address = new UnixAddress("@gpupool-" + randomName());
-    Workers workers =
-        new Workers(
+    WorkerPool workers =
+        new WorkerPool(
             new WorkerLaunch(
                 options.worker(),
                 address.text(),

@@ -182,14 +182,14 @@ class PodLeaseIT {
   @Test
   void user_asksForNoPod(@TempDir Path folder) throws Exception {
     try (TestIssuer issuer = new TestIssuer();
-        Pool logins = Pool.withLogins(folder.resolve("state"), issuer.options())) {
-      TestIssuer.Key login = issuer.publish("two", "ES256");
-      String admin = Files.readString(logins.server.adminToken().orElseThrow());
-      logins
+        Pool federated = Pool.withIssuer(folder.resolve("state"), issuer.options())) {
+      TestIssuer.Key key = issuer.publish("two", "ES256");
+      String admin = Files.readString(federated.server.adminToken().orElseThrow());
+      federated
           .admin(admin.strip())
           .createTenant(CreateTenantRequest.newBuilder().setName("team").build());
-      String user = TestIssuer.sign(login, issuer.claims("team", "user"));
-      assertThatThrownBy(() -> logins.as(user).requestLease(ask("uid-1", FIRST_ID, 0.5)).next())
+      String user = TestIssuer.sign(key, issuer.claims("team", "user"));
+      assertThatThrownBy(() -> federated.as(user).requestLease(ask("uid-1", FIRST_ID, 0.5)).next())
           .hasMessageContaining("only an admin asks for leases in the name of pods");
     }
   }

@@ -167,8 +167,8 @@ public final class Pool implements AutoCloseable {
         limits);
   }
 
-  /** The same, with logins of an issuer, too. */
-  static Pool withLogins(Path state, OidcOptions oidc) throws IOException {
+  /** The same, with tokens of an OIDC issuer, too. */
+  static Pool withIssuer(Path state, OidcOptions oidc) throws IOException {
     return new Pool(
         "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.of(oidc));
   }

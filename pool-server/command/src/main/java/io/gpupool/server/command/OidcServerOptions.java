@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** The options of a server that takes the logins of an OpenID Connect issuer. */
+/** The options of a server that accepts the tokens of an OpenID Connect issuer. */
 final class OidcServerOptions {
   @Option(
       names = "--oidc-issuer",

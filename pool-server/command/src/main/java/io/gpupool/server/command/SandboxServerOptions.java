@@ -9,15 +9,15 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;
 
-/** The options of a server that are about the walls around its workers. Of the main thread. */
+/** The options of a server that are about the sandbox around its workers. Of the main thread. */
 final class SandboxServerOptions {
   @Option(
       names = "--sandbox",
       paramLabel = "required|best-effort|off",
       defaultValue = "best-effort",
       description = {
-        "confines worker processes. required: do not start where this machine lacks one of the walls;",
-        "best-effort: say which are missing, and go on; off: no walls (default: ${DEFAULT-VALUE})"
+        "confines worker processes. required: do not start where this machine lacks one of the layers;",
+        "best-effort: say which are missing, and go on; off: no sandbox (default: ${DEFAULT-VALUE})"
       })
   private String mode = "";
 

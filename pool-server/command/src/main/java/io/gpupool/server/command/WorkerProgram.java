@@ -17,7 +17,7 @@ final class WorkerProgram {
   /**
    * The command line of a worker.
    *
-   * @param mode how much it insists on the walls around them
+   * @param mode how much it insists on the sandbox around them
    * @param users user ids for them
    * @param variables environment variables that they get besides the usual ones
    */

@@ -9,12 +9,12 @@ import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.Partition;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
 import io.gpupool.server.tenant.Audit;
-import io.gpupool.server.tenant.Names;
+import io.gpupool.server.tenant.ResourceNames;
 import io.gpupool.server.tenant.Tenants;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -65,7 +65,7 @@ public final class Partitions {
   public void create(
       Principal principal, Gpu gpu, String name, Wanted wanted, boolean hard, Set<String> tenants)
       throws RefusedException, StateException {
-    Names.check("a partition", name);
+    ResourceNames.check("a partition", name);
     if (wanted.memoryBytes().isEmpty()) {
       throw new RefusedException(
           RefusedException.Why.INVALID, "say how much memory the partition is to have (-m)");

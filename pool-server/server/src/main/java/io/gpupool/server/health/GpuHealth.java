@@ -30,7 +30,7 @@ public final class GpuHealth {
   private static final Logger LOG = LoggerFactory.getLogger(GpuHealth.class);
 
   private final Map<String, Gpu> byUuid;
-  private final Map<String, Condition> conditions = new HashMap<>();
+  private final Map<String, GpuCondition> conditions = new HashMap<>();
   private final Map<String, Reading> samples = new HashMap<>();
   private final Map<String, Faults> faults = new HashMap<>();
   private final Set<String> onTrial = new HashSet<>();
@@ -80,7 +80,7 @@ public final class GpuHealth {
     if (gpu == null) {
       return;
     }
-    Condition condition = conditions.computeIfAbsent(uuid, ignored -> new Condition());
+    GpuCondition condition = conditions.computeIfAbsent(uuid, ignored -> new GpuCondition());
     if (reading.type().equals("fault")) {
       int xid = (int) reading.number("xid").orElse(Xid.UNCORRECTED_MEMORY);
       LOG.warn("{}: {}", gpu.label(), Xid.describe(xid));
@@ -91,7 +91,7 @@ public final class GpuHealth {
     } else {
       samples.put(uuid, reading);
       condition.told(
-          reading.fields().getOrDefault("condition", Condition.GOOD), timers.wallMillis());
+          reading.fields().getOrDefault("condition", GpuCondition.GOOD), timers.wallMillis());
     }
     write(gpu, condition);
   }
@@ -111,7 +111,7 @@ public final class GpuHealth {
 
   private void tried(String uuid, Optional<String> failure) {
     onTrial.remove(uuid);
-    Condition condition = conditions.get(uuid);
+    GpuCondition condition = conditions.get(uuid);
     // It may have had another fault meanwhile.
     if (condition.isToBeTried(timers.wallMillis())) {
       failure.ifPresentOrElse(
@@ -122,7 +122,7 @@ public final class GpuHealth {
   }
 
   /** What others see of it; a record that cannot be written is tried again at the next reading. */
-  private void write(Gpu gpu, Condition condition) {
+  private void write(Gpu gpu, GpuCondition condition) {
     String key = GpuKey.of(gpu).text();
     Optional<String> known = records.get(RecordTypes.GPU_FAULTS, key).map(v -> v.value().problem());
     if (known.equals(condition.problem())) {

@@ -56,7 +56,7 @@ final class HistoryFile {
       if (Files.size(path) > MAX_BYTES) {
         throw new IOException("it has " + Files.size(path) + " bytes");
       }
-      return HistoryForm.samples(decode(Files.readAllBytes(path)));
+      return HistoryCodec.samples(decode(Files.readAllBytes(path)));
     } catch (IOException | RuntimeException e) {
       LOG.warn("{} cannot be used ({}): the history of the GPUs begins anew", path, e.getMessage());
       return Map.of();

@@ -11,13 +11,13 @@ import io.gpupool.server.placement.Placement.Part;
  * not trusted: a reading never goes back, and never exceeds the time that has passed.
  */
 final class LeaseMeter {
-  private final LeaseName name;
+  private final LeaseLabel name;
   private long grantedNanos;
   private long usedNanos;
   private long waitedNanos;
 
   LeaseMeter(Lease lease) {
-    name = LeaseName.of(lease.id().text(), lease.tenant(), lease.holder());
+    name = LeaseLabel.of(lease.id().text(), lease.tenant(), lease.holder());
   }
 
   /**
@@ -25,7 +25,7 @@ final class LeaseMeter {
    *
    * @param own which of the lease's GPUs on this server
    */
-  Portion read(Lease lease, int own, long nowNanos) {
+  LeaseSample read(Lease lease, int own, long nowNanos) {
     LeaseTime time = lease.time();
     GpuScheduleTable.Use use = time.use(own);
     long age = time.ageNanos(nowNanos);
@@ -34,8 +34,8 @@ final class LeaseMeter {
     long waited =
         Math.clamp(use.waitedNanos(), waitedNanos, Math.max(waitedNanos, age * Lease.MAX_SESSIONS));
     Part part = lease.topology().own().get(own);
-    Portion portion =
-        new Portion(
+    LeaseSample portion =
+        new LeaseSample(
             name,
             granted - grantedNanos,
             used - usedNanos,

@@ -14,14 +14,14 @@ import java.util.function.Predicate;
  * @param atMillis when it ended, since 1970
  * @param millis how long it was
  */
-public record Sample(long atMillis, long millis, List<Portion> portions) {
+public record Sample(long atMillis, long millis, List<LeaseSample> portions) {
   /** A sample names no more leases than this; the rest are one. */
   static final int MAX_LEASES = 16;
 
-  private static final Comparator<Portion> MOST =
-      Comparator.comparingLong(Portion::usedNanos)
-          .thenComparingLong(Portion::grantedNanos)
-          .thenComparingLong(Portion::usedBytes)
+  private static final Comparator<LeaseSample> MOST =
+      Comparator.comparingLong(LeaseSample::usedNanos)
+          .thenComparingLong(LeaseSample::grantedNanos)
+          .thenComparingLong(LeaseSample::usedBytes)
           .reversed();
 
   public Sample {
@@ -29,11 +29,11 @@ public record Sample(long atMillis, long millis, List<Portion> portions) {
   }
 
   /** Of any number of leases, of which those are named that used most. */
-  static Sample of(long atMillis, long millis, List<Portion> all) {
-    List<Portion> named =
+  static Sample of(long atMillis, long millis, List<LeaseSample> all) {
+    List<LeaseSample> named =
         all.stream().filter(portion -> !portion.lease().isOthers()).sorted(MOST).toList();
-    List<Portion> kept = new ArrayList<>(named.subList(0, Math.min(named.size(), MAX_LEASES)));
-    named.stream().skip(MAX_LEASES).map(p -> p.as(LeaseName.OTHERS)).forEach(kept::add);
+    List<LeaseSample> kept = new ArrayList<>(named.subList(0, Math.min(named.size(), MAX_LEASES)));
+    named.stream().skip(MAX_LEASES).map(p -> p.as(LeaseLabel.OTHERS)).forEach(kept::add);
     all.stream().filter(portion -> portion.lease().isOthers()).forEach(kept::add);
     return new Sample(atMillis, millis, sums(kept));
   }
@@ -41,7 +41,7 @@ public record Sample(long atMillis, long millis, List<Portion> portions) {
   /** Several that follow each other as one: times are added, memory is the average. */
   static Sample merged(List<Sample> samples) {
     long millis = Math.max(1, samples.stream().mapToLong(Sample::millis).sum());
-    List<Portion> weighted = new ArrayList<>();
+    List<LeaseSample> weighted = new ArrayList<>();
     for (Sample sample : samples) {
       sample.portions.forEach(portion -> weighted.add(portion.withBytes(sample.millis, 1)));
     }
@@ -59,13 +59,13 @@ public record Sample(long atMillis, long millis, List<Portion> portions) {
         sums(
             portions.stream()
                 .map(portion ->
-                    maySee.test(portion.lease().tenant()) ? portion : portion.as(LeaseName.OTHERS))
+                    maySee.test(portion.lease().tenant()) ? portion : portion.as(LeaseLabel.OTHERS))
                 .toList()));
   }
 
-  private static List<Portion> sums(List<Portion> portions) {
-    Map<LeaseName, Portion> sums = new LinkedHashMap<>();
-    portions.forEach(portion -> sums.merge(portion.lease(), portion, Portion::plus));
+  private static List<LeaseSample> sums(List<LeaseSample> portions) {
+    Map<LeaseLabel, LeaseSample> sums = new LinkedHashMap<>();
+    portions.forEach(portion -> sums.merge(portion.lease(), portion, LeaseSample::plus));
     return List.copyOf(sums.values());
   }
 }

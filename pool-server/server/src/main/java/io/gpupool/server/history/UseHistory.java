@@ -33,7 +33,7 @@ public final class UseHistory {
   private final Map<LeaseId, List<LeaseMeter>> meters = new HashMap<>();
 
   /** What is in the next sample already, by GPU: of leases that have ended since the last. */
-  private final Map<String, List<Portion>> portions = new HashMap<>();
+  private final Map<String, List<LeaseSample>> portions = new HashMap<>();
 
   private long sampledAtNanos;
   private int unsaved;
@@ -80,7 +80,7 @@ public final class UseHistory {
         leases,
         timers,
         file.read(),
-        all -> disk.execute(() -> file.write(HistoryForm.record(all))));
+        all -> disk.execute(() -> file.write(HistoryCodec.record(all))));
   }
 
   /** Takes a sample every ten seconds from now on. */
@@ -144,7 +144,7 @@ public final class UseHistory {
 
   /** Its last part of a sample: its memory is free already. */
   private void end(Lease lease) {
-    Map<String, List<Portion>> last = new HashMap<>();
+    Map<String, List<LeaseSample>> last = new HashMap<>();
     read(lease, last);
     last.forEach((gpu, parts) ->
         portions
@@ -153,7 +153,7 @@ public final class UseHistory {
     meters.remove(lease.id());
   }
 
-  private void read(Lease lease, Map<String, List<Portion>> into) {
+  private void read(Lease lease, Map<String, List<LeaseSample>> into) {
     List<Part> own = lease.topology().own();
     List<LeaseMeter> read =
         meters.computeIfAbsent(

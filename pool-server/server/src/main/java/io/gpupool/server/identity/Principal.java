@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.identity;
 
-import io.gpupool.server.oidc.Login;
 import java.util.Optional;
 
 /**
@@ -9,10 +8,10 @@ import java.util.Optional;
  *
  * @param tenant of the token that it showed; empty: a server without tokens takes any caller
  * @param token of the pool by which it proved its identity
- * @param login at the pool's issuer by which it proved its identity instead
+ * @param identity from an issuer by which it proved itself instead
  */
 public record Principal(
-    String tenant, Role role, Optional<TokenHash> token, Optional<Login> login) {
+    String tenant, Role role, Optional<TokenHash> token, Optional<FederatedIdentity> identity) {
   /** Any caller of a server without tokens. */
   public static final Principal ANYONE = new Principal("", Role.ADMIN, Optional.empty());
 
@@ -30,7 +29,7 @@ public record Principal(
 
   /** The UID of the pod that calls, if one does. */
   public Optional<String> podUid() {
-    return login.filter(l -> role == Role.POD).map(Login::podUid);
+    return identity.filter(of -> role == Role.POD).map(FederatedIdentity::podUid);
   }
 
   /** Whether it may use what belongs to this tenant, or to this pod. */
@@ -50,16 +49,17 @@ public record Principal(
 
   /** A node of a cluster sees what is for its own pods. */
   private boolean isOfNode(Optional<LeasePod> pod) {
-    Optional<String> node = login.filter(l -> role == Role.READ_ONLY).flatMap(Login::node);
+    Optional<String> node =
+        identity.filter(of -> role == Role.READ_ONLY).flatMap(FederatedIdentity::node);
     return node.isPresent() && pod.flatMap(LeasePod::node).equals(node);
   }
 
   /** How the record of changes names it. */
   public String text() {
-    if (login.isPresent()) {
+    if (identity.isPresent()) {
       return (tenant.isEmpty() ? "kubernetes" : tenant)
           + "/"
-          + HolderName.plain(login.get().subject());
+          + HolderName.plain(identity.get().subject());
     }
     return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
   }

@@ -14,7 +14,10 @@ public enum Role {
   USER,
   ADMIN;
 
-  /** The highest that a login's roles name, with or without {@code gpupool-} in front. */
+  /**
+   * Returns the highest role that an issuer's claim names, with or without {@code gpupool-} in
+   * front.
+   */
   public static Role highestOf(Collection<String> names) {
     return Arrays.stream(values())
         .filter(role -> role != POD)

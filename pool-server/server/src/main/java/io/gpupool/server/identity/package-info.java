@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Who somebody is: actors with their roles, tokens, holders of leases, secrets. */
+/** Principals with their roles, tokens, holders of leases, and secrets of leases. */
 package io.gpupool.server.identity;

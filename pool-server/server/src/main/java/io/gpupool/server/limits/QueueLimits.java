@@ -15,7 +15,7 @@ public record QueueLimits(int perServer, int perTenant, int guaranteed) {
     Bounds.check("--tenant-requests", perTenant, 1, perServer);
   }
 
-  /** Those of one token or login. */
+  /** Those of one principal. */
   public int perCaller() {
     return Math.max(1, perTenant / 2);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
+import io.gpupool.server.identity.FederatedIdentity;
 import org.jose4j.jwk.JsonWebKey;
 
 /** An issuer of tokens whose signatures a pool believes. For any thread that may block. */
@@ -14,14 +15,14 @@ interface Issuer {
   /**
    * The key that a token says it was signed with.
    *
-   * @throws LoginException if there is none, or the token comes from another after all
+   * @throws TokenRejectedException if there is none, or the token comes from another after all
    */
-  JsonWebKey key(Jwt token) throws LoginException;
+  JsonWebKey key(Jwt token) throws TokenRejectedException;
 
   /**
    * The bearer of a token whose signature and times are right.
    *
-   * @throws LoginException if it does not say enough
+   * @throws TokenRejectedException if it does not say enough
    */
-  Login login(Claims claims, long validUntilMillis) throws LoginException;
+  FederatedIdentity identity(Claims claims, long validUntilMillis) throws TokenRejectedException;
 }

@@ -42,7 +42,7 @@ final class IssuerKeys {
   }
 
   /** The key that a token says it was signed with; without a name, the only one that fits. */
-  JsonWebKey find(Jwt token) throws LoginException {
+  JsonWebKey find(Jwt token) throws TokenRejectedException {
     Fetched now = fetched;
     Optional<JsonWebKey> found = now.published.find(token);
     if (found.isPresent() && age(now) < FRESH_NANOS) {
@@ -50,12 +50,13 @@ final class IssuerKeys {
     }
     Fetched next = refresh(now);
     if (age(next) > STALE_NANOS) {
-      throw new LoginException("the keys of its issuer cannot be had; the server's log says why");
+      throw new TokenRejectedException(
+          "the keys of its issuer cannot be had; the server's log says why");
     }
     return next.published
         .find(token)
         .orElseThrow(() ->
-            new LoginException(
+            new TokenRejectedException(
                 "its issuer has no such key (kid) for "
                     + token.algorithm().getAlgorithmIdentifier()));
   }
@@ -71,9 +72,9 @@ final class IssuerKeys {
     try {
       PublishedKeys published = source.published();
       fetched = new Fetched(published, nanos.getAsLong());
-      LOG.info("{} keys of the issuer of logins", published.keys().size());
+      LOG.info("fetched {} keys of the OIDC issuer", published.keys().size());
     } catch (IOException | IllegalArgumentException e) {
-      LOG.error("the keys of the issuer of logins cannot be fetched: {}", e.getMessage());
+      LOG.error("cannot fetch the keys of the OIDC issuer: {}", e.getMessage());
     }
     return fetched;
   }

@@ -54,43 +54,43 @@ record Jwt(
   /**
    * Takes a token apart.
    *
-   * @throws LoginException if it is damaged, of another kind, or signed by an algorithm that is not
-   *     accepted
+   * @throws TokenRejectedException if it is damaged, of another kind, or signed by an algorithm
+   *     that is not accepted
    */
-  static Jwt parse(String token) throws LoginException {
+  static Jwt parse(String token) throws TokenRejectedException {
     if (token.length() > MAX_CHARACTERS || token.split("\\.", -1).length != 3) {
-      throw new LoginException("it is no signed token");
+      throw new TokenRejectedException("it is no signed token");
     }
     if (!FORM.matcher(token).matches()) {
-      throw new LoginException("it is damaged");
+      throw new TokenRejectedException("it is damaged");
     }
     JsonWebSignature signature = new JsonWebSignature();
     signature.setAlgorithmConstraints(ALGORITHMS);
     try {
       signature.setCompactSerialization(token);
     } catch (JoseException e) {
-      throw new LoginException("it is damaged");
+      throw new TokenRejectedException("it is damaged");
     }
     Claims header = claims(signature.getHeaders().getFullHeaderAsJsonString());
     if (header.has("crit")) {
-      throw new LoginException("it asks for extensions (crit) that are not known");
+      throw new TokenRejectedException("it asks for extensions (crit) that are not known");
     }
     String type = header.text("typ").orElse("JWT").toLowerCase(Locale.ROOT);
     if (!type.replaceFirst("^application/", "").matches("jwt|at\\+jwt")) {
-      throw new LoginException("it is of another kind (typ): " + plain(type));
+      throw new TokenRejectedException("it is of another kind (typ): " + plain(type));
     }
     return new Jwt(
         header, claims(signature.getUnverifiedPayload()), signature, algorithm(header, signature));
   }
 
   private static JsonWebSignatureAlgorithm algorithm(Claims header, JsonWebSignature signature)
-      throws LoginException {
+      throws TokenRejectedException {
     String name = header.text("alg").orElse("");
     try {
       ALGORITHMS.checkConstraint(name);
       return signature.getAlgorithm();
     } catch (InvalidAlgorithmException e) {
-      throw new LoginException("it is signed by " + plain(name) + ", which is not taken");
+      throw new TokenRejectedException("it is signed by " + plain(name) + ", which is not taken");
     }
   }
 
@@ -119,7 +119,7 @@ record Jwt(
     return "'" + (plain.length() > 64 ? plain.substring(0, 64) + "..." : plain) + "'";
   }
 
-  private static Claims claims(String json) throws LoginException {
-    return Claims.parse(json).orElseThrow(() -> new LoginException("it is damaged"));
+  private static Claims claims(String json) throws TokenRejectedException {
+    return Claims.parse(json).orElseThrow(() -> new TokenRejectedException("it is damaged"));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
+import io.gpupool.server.identity.FederatedIdentity;
 import java.util.List;
 import java.util.Optional;
 import org.jose4j.jwk.JsonWebKey;
@@ -32,39 +33,41 @@ final class KubernetesIssuer implements Issuer {
   }
 
   @Override
-  public JsonWebKey key(Jwt token) throws LoginException {
+  public JsonWebKey key(Jwt token) throws TokenRejectedException {
     JsonWebKey key = keys.find(token);
     String named = token.claims().text("iss").orElse("");
     if (!keys.issuer().equals(named)) {
-      throw new LoginException(
+      throw new TokenRejectedException(
           "it comes from another issuer than the cluster, " + Jwt.plain(keys.issuer()));
     }
     return key;
   }
 
   @Override
-  public Login login(Claims claims, long validUntilMillis) throws LoginException {
+  public FederatedIdentity identity(Claims claims, long validUntilMillis)
+      throws TokenRejectedException {
     String subject = claims.text("sub").orElse("");
     if (!subject.startsWith(ACCOUNT)) {
-      throw new LoginException("it is of no service account (sub)");
+      throw new TokenRejectedException("it is of no service account (sub)");
     }
     String account = subject.substring(ACCOUNT.length()).replace(':', '/');
     if (options.admins().contains(account)) {
-      return new Login(subject, "", List.of("admin"), validUntilMillis);
+      return new FederatedIdentity(subject, "", List.of("admin"), validUntilMillis);
     }
     if (options.readers().contains(account)) {
       // Of a token that is bound to a pod, the cluster says on which node that is.
       Optional<String> node =
           nested(claims, "node").flatMap(of -> of.text("name")).filter(name -> !name.isEmpty());
-      return new Login(subject, "", List.of("read-only"), "", node, validUntilMillis);
+      return new FederatedIdentity(subject, "", List.of("read-only"), "", node, validUntilMillis);
     }
     Optional<String> pod = nested(claims, "pod").flatMap(of -> of.text("uid"));
-    return new Login(
+    return new FederatedIdentity(
         subject,
         "",
         List.of(),
         pod.filter(uid -> !uid.isEmpty())
-            .orElseThrow(() -> new LoginException("it is no pod's (kubernetes.io.pod.uid)")),
+            .orElseThrow(
+                () -> new TokenRejectedException("it is no pod's (kubernetes.io.pod.uid)")),
         Optional.empty(),
         validUntilMillis);
   }

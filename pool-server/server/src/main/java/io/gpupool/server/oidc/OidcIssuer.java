@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
+import io.gpupool.server.identity.FederatedIdentity;
 import java.util.List;
 import org.jose4j.jwk.JsonWebKey;
 
@@ -25,15 +26,16 @@ final class OidcIssuer implements Issuer {
   }
 
   @Override
-  public JsonWebKey key(Jwt token) throws LoginException {
+  public JsonWebKey key(Jwt token) throws TokenRejectedException {
     return keys.find(token);
   }
 
   @Override
-  public Login login(Claims claims, long validUntilMillis) throws LoginException {
+  public FederatedIdentity identity(Claims claims, long validUntilMillis)
+      throws TokenRejectedException {
     List<String> tenants = claims.texts(options.tenantClaim());
     if (tenants.size() != 1 || tenants.getFirst().isEmpty()) {
-      throw new LoginException(
+      throw new TokenRejectedException(
           "it names "
               + (tenants.size() < 2 ? "no tenant" : "several tenants")
               + " (claim "
@@ -41,8 +43,8 @@ final class OidcIssuer implements Issuer {
               + ")");
     }
     String subject =
-        claims.text("sub").orElseThrow(() -> new LoginException("it is of nobody (sub)"));
-    return new Login(
+        claims.text("sub").orElseThrow(() -> new TokenRejectedException("it is of nobody (sub)"));
+    return new FederatedIdentity(
         subject, tenants.getFirst(), claims.texts(options.roleClaim()), validUntilMillis);
   }
 

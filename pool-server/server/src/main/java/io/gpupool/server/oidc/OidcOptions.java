@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * The options for an OpenID Connect issuer whose logins a pool believes.
+ * The options for an OpenID Connect issuer whose tokens a pool accepts.
  *
  * @param issuer as it stands in the tokens, without its configuration's path
  * @param audience for which tokens must have been issued
@@ -35,7 +35,7 @@ public record OidcOptions(
     }
   }
 
-  /** Whether nobody on the way can put in keys of his own. */
+  /** Returns whether nobody between this server and the address can replace its keys. */
   static boolean isSafe(URI address) {
     if (address.getHost() == null || address.getRawUserInfo() != null) {
       return false;

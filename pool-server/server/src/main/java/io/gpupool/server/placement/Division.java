@@ -4,7 +4,7 @@ package io.gpupool.server.placement;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Offer;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -4,7 +4,7 @@ package io.gpupool.server.records;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;

@@ -9,7 +9,7 @@ import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import java.util.Map;

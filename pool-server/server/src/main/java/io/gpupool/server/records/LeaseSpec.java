@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param priority who goes first; larger is sooner
  * @param waitMillis how long it may wait for others to end; 0: not at all
  * @param holder on whose behalf
- * @param actor who asked
+ * @param principal who asked
  * @param tenant under whose name; empty: nobody's
  * @param limits when the lease ends by itself
  * @param leaseClass what its programs do with a GPU's time
@@ -27,7 +27,7 @@ public record LeaseSpec(
     int priority,
     long waitMillis,
     HolderName holder,
-    Principal actor,
+    Principal principal,
     String tenant,
     LeaseLimits limits,
     LeaseClass leaseClass,
@@ -37,7 +37,7 @@ public record LeaseSpec(
       int priority,
       long waitMillis,
       HolderName holder,
-      Principal actor,
+      Principal principal,
       String tenant,
       LeaseLimits limits) {
     this(
@@ -45,7 +45,7 @@ public record LeaseSpec(
         priority,
         waitMillis,
         holder,
-        actor,
+        principal,
         tenant,
         limits,
         LeaseClass.BATCH,
@@ -57,9 +57,9 @@ public record LeaseSpec(
       int priority,
       long waitMillis,
       HolderName holder,
-      Principal actor,
+      Principal principal,
       String tenant) {
-    this(requirements, priority, waitMillis, holder, actor, tenant, LeaseLimits.NONE);
+    this(requirements, priority, waitMillis, holder, principal, tenant, LeaseLimits.NONE);
   }
 
   /** Whether the lease is for a pod's container. */

@@ -6,14 +6,14 @@ import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 
 /** The stored form of lease requests that wait. */
 final class QueueForm {
   private QueueForm() {}
 
   static QueuedRequestRecord queued(QueueRecord waiting) {
-    Principal principal = waiting.spec().actor();
+    Principal principal = waiting.spec().principal();
     return QueuedRequestRecord.newBuilder()
         .setNumber(waiting.number())
         .setServer(waiting.server())

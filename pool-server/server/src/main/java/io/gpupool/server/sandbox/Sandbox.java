@@ -12,20 +12,20 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
 /**
- * The walls around this server's workers. The server finds out once, at its start, which walls it
- * can have. After that, owned by the control thread.
+ * The sandbox around this server's workers. The server finds out once, at its start, which layers
+ * it can have. After that, owned by the control thread.
  */
 public final class Sandbox {
   private final SandboxOptions options;
   private final List<String> plan;
   private final Optional<WorkerUsers> users;
-  private final Map<Wall, String> missing;
+  private final Map<SandboxLayer, String> missing;
 
   private Sandbox(
       SandboxOptions options,
       List<String> plan,
       Optional<WorkerUsers> users,
-      Map<Wall, String> missing) {
+      Map<SandboxLayer, String> missing) {
     this.options = options;
     this.plan = plan;
     this.users = users;
@@ -38,7 +38,7 @@ public final class Sandbox {
   }
 
   /**
-   * Finds out which walls can be had. Blocks.
+   * Finds out which layers can be had. Blocks.
    *
    * @throws IOException if one is missing and the operator insists on all
    */
@@ -47,7 +47,7 @@ public final class Sandbox {
       return none();
     }
     List<String> plan = plan(options, scope);
-    Map<Wall, String> missing = new EnumMap<>(Wall.class);
+    Map<SandboxLayer, String> missing = new EnumMap<>(SandboxLayer.class);
     boolean ownUsers = mayHaveOwnUsers(scope, missing);
     List<String> tried = new ArrayList<>(plan);
     tried.add("network own");
@@ -62,16 +62,16 @@ public final class Sandbox {
               + list(missing, true)
               + "; see docs/design/worker-sandbox.md, or give --sandbox best-effort");
     }
-    if (!missing.containsKey(Wall.NETWORK_NAMESPACE) && scope.soft()) {
+    if (!missing.containsKey(SandboxLayer.NETWORK_NAMESPACE) && scope.soft()) {
       plan.add("network own");
     }
-    if (missing.containsKey(Wall.CALLS)) {
+    if (missing.containsKey(SandboxLayer.CALLS)) {
       plan.add("calls no");
     }
     if (options.mode() == SandboxMode.REQUIRED) {
       plan.add("strict yes");
     }
-    boolean hasUsers = ownUsers && !missing.containsKey(Wall.USER);
+    boolean hasUsers = ownUsers && !missing.containsKey(SandboxLayer.USER);
     return new Sandbox(
         options,
         List.copyOf(plan),
@@ -93,19 +93,19 @@ public final class Sandbox {
   }
 
   /** Whether the server may try; a server that is not root has nothing to miss. */
-  private static boolean mayHaveOwnUsers(SandboxScope scope, Map<Wall, String> missing)
+  private static boolean mayHaveOwnUsers(SandboxScope scope, Map<SandboxLayer, String> missing)
       throws IOException {
     ServerPrivileges privileges = ServerPrivileges.own();
     if (!privileges.root()) {
       return false;
     }
     if (!scope.services().isEmpty()) {
-      missing.put(Wall.USER, "MPS serves one user at a time");
+      missing.put(SandboxLayer.USER, "MPS serves one user at a time");
       return false;
     }
     List<String> lacking = privileges.missingForOtherUsers();
     if (!lacking.isEmpty()) {
-      missing.put(Wall.USER, "the server lacks " + String.join(", ", lacking));
+      missing.put(SandboxLayer.USER, "the server lacks " + String.join(", ", lacking));
     }
     return lacking.isEmpty();
   }
@@ -128,7 +128,7 @@ public final class Sandbox {
     return options.mode() != SandboxMode.OFF && missing.keySet().stream().noneMatch(w -> w.alone);
   }
 
-  private static String list(Map<Wall, String> missing, boolean aloneOnly) {
+  private static String list(Map<SandboxLayer, String> missing, boolean aloneOnly) {
     return missing.entrySet().stream()
         .filter(entry -> entry.getKey().alone || !aloneOnly)
         .map(entry -> entry.getKey() + " (" + entry.getValue() + "): " + entry.getKey().consequence)

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** A check of the walls that this machine lets a process have. It has the launcher try them. */
+/** A check of the layers that this machine lets a process have. It has the launcher try them. */
 final class SandboxCheck {
   static final String PLAN = "GPUPOOL_SANDBOX";
   private static final int PATIENCE_SECONDS = 20;
@@ -19,11 +19,11 @@ final class SandboxCheck {
   private SandboxCheck() {}
 
   /**
-   * The walls of a plan that cannot be had, and why. Blocks.
+   * The layers of a plan that cannot be had, and why. Blocks.
    *
    * @throws IOException if the launcher cannot tell
    */
-  static Map<Wall, String> run(Path launcher, List<String> plan) throws IOException {
+  static Map<SandboxLayer, String> run(Path launcher, List<String> plan) throws IOException {
     ProcessBuilder builder = new ProcessBuilder(launcher.toString(), "--check");
     builder.environment().clear();
     builder.environment().put(PLAN, String.join("\n", plan));
@@ -44,11 +44,11 @@ final class SandboxCheck {
     }
   }
 
-  private static Map<Wall, String> parse(String output) {
-    Map<Wall, String> missing = new EnumMap<>(Wall.class);
+  private static Map<SandboxLayer, String> parse(String output) {
+    Map<SandboxLayer, String> missing = new EnumMap<>(SandboxLayer.class);
     for (String line : output.lines().filter(l -> l.startsWith(MISSING)).toList()) {
       String[] words = line.substring(MISSING.length()).split(" ", 2);
-      Wall.of(words[0]).ifPresent(wall -> missing.putIfAbsent(wall, words[1]));
+      SandboxLayer.of(words[0]).ifPresent(layer -> missing.putIfAbsent(layer, words[1]));
     }
     return missing;
   }

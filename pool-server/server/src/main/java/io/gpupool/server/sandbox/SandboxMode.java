@@ -4,7 +4,7 @@ package io.gpupool.server.sandbox;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 
-/** The degree to which a server insists on the walls around its workers. */
+/** The degree to which a server insists on the sandbox around its workers. */
 public enum SandboxMode {
   /** It does not start where one is missing. */
   REQUIRED("required"),

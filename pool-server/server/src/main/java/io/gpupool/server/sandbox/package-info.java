@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The walls around worker processes: which there are, and how a worker is started behind them. */
+/** The sandbox around worker processes: its layers, and the start of a worker inside it. */
 package io.gpupool.server.sandbox;

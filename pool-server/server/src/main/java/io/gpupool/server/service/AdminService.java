@@ -35,9 +35,9 @@ import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.LeaseQueue;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import io.grpc.Status;
@@ -78,7 +78,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
   @Override
   public void listPartitions(
       ListPartitionsRequest request, StreamObserver<ListPartitionsReply> reply) {
-    answer(reply, () -> view.partitions(Access.actor()));
+    answer(reply, () -> view.partitions(AuthInterceptor.principal()));
   }
 
   @Override
@@ -88,7 +88,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         () -> {
           Gpu gpu = gpu(request.getRef());
           partitions.create(
-              Access.actor(),
+              AuthInterceptor.principal(),
               gpu,
               request.getRef().getName(),
               AdminView.wanted(request.getSize()),
@@ -106,7 +106,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         () -> {
           Gpu gpu = gpu(request.getRef());
           partitions.resize(
-              Access.actor(),
+              AuthInterceptor.principal(),
               gpu,
               request.getRef().getName(),
               AdminView.wanted(request.getSize()),
@@ -125,7 +125,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         () -> {
           boolean gone =
               partitions.delete(
-                  Access.actor(),
+                  AuthInterceptor.principal(),
                   gpu(request.getRef()),
                   request.getRef().getName(),
                   request.getWait(),
@@ -137,7 +137,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
 
   @Override
   public void listTenants(ListTenantsRequest request, StreamObserver<ListTenantsReply> reply) {
-    answer(reply, () -> view.tenants(Access.actor(), request.getName()));
+    answer(reply, () -> view.tenants(AuthInterceptor.principal(), request.getName()));
   }
 
   @Override
@@ -146,7 +146,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         reply,
         () -> {
           tenants.create(
-              Access.actor(),
+              AuthInterceptor.principal(),
               request.getName(),
               AdminView.quota(request.getQuota()),
               HolderName.plain(request.getQuotaManager()));
@@ -160,7 +160,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         reply,
         () -> {
           tenants.setQuota(
-              Access.actor(),
+              AuthInterceptor.principal(),
               request.getName(),
               AdminView.quota(request.getQuota()),
               HolderName.plain(request.getQuotaManager()),
@@ -175,7 +175,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     answer(
         reply,
         () -> {
-          tenants.delete(Access.actor(), request.getName(), request.getIfRevision());
+          tenants.delete(AuthInterceptor.principal(), request.getName(), request.getIfRevision());
           return DeleteTenantReply.getDefaultInstance();
         });
   }
@@ -192,7 +192,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         () -> {
           Tokens.Made made =
               tokens.create(
-                  Access.actor(),
+                  AuthInterceptor.principal(),
                   request.getTenant(),
                   AdminView.role(request.getRole()),
                   request.getValidMillis(),
@@ -209,7 +209,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     answer(
         reply,
         () -> {
-          TokenHash revoked = tokens.revoke(Access.actor(), request.getId());
+          TokenHash revoked = tokens.revoke(AuthInterceptor.principal(), request.getId());
           leases.endLeasesOf(revoked, "its token was revoked");
           return RevokeTokenReply.getDefaultInstance();
         });
@@ -221,7 +221,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
         reply,
         () -> {
           drains.drain(
-              Access.actor(),
+              AuthInterceptor.principal(),
               request.getName(),
               request.hasDeadlineMillis()
                   ? OptionalLong.of(request.getDeadlineMillis())
@@ -235,7 +235,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     answer(
         reply,
         () -> {
-          drains.uncordon(Access.actor(), request.getName());
+          drains.uncordon(AuthInterceptor.principal(), request.getName());
           return servers.server(request.getName());
         });
   }

@@ -26,7 +26,7 @@ import io.gpupool.server.records.AuditEntry;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.Versioned;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.Tenants;

@@ -2,8 +2,8 @@
 package io.gpupool.server.service;
 
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.grpc.stub.StreamObserver;
 
 /** The calls whose only record is in the audit log. */
@@ -22,12 +22,12 @@ record AuditedCalls(Audit audit) {
       Change change,
       T answer) {
     try {
-      audit.note(Access.actor(), action, subject, detail);
+      audit.note(AuthInterceptor.principal(), action, subject, detail);
       change.make();
     } catch (StateException e) {
-      CallAnswers.fail(reply, e);
+      Replies.fail(reply, e);
       return;
     }
-    CallAnswers.answer(reply, answer);
+    Replies.answer(reply, answer);
   }
 }

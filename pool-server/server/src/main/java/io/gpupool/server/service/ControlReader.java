@@ -4,8 +4,8 @@ package io.gpupool.server.service;
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.UseHistory;
 import io.gpupool.server.history.Window;
-import io.gpupool.server.identity.Caller;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.UserInfo;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.tenant.Tokens;
 import java.util.Optional;
@@ -29,19 +29,19 @@ public record ControlReader(
   }
 
   @Override
-  public CompletableFuture<Optional<Caller>> caller(Optional<String> token) {
+  public CompletableFuture<Optional<UserInfo>> caller(Optional<String> token) {
     return tokens
         .ready(token)
         .thenApplyAsync(
             ready ->
                 tokens
                     .authenticate(token)
-                    .map(actor ->
-                        new Caller(
-                            actor.tenant(),
-                            actor.role(),
-                            actor.text(),
-                            tokens.expiresAtMillis(actor))),
+                    .map(principal ->
+                        new UserInfo(
+                            principal.tenant(),
+                            principal.role(),
+                            principal.text(),
+                            tokens.expiresAtMillis(principal))),
             control);
   }
 
@@ -55,7 +55,8 @@ public record ControlReader(
     return tokens
         .ready(token)
         .thenApplyAsync(
-            ready -> tokens.authenticate(token).map(actor -> view.snapshot(actor, admin)), control);
+            ready -> tokens.authenticate(token).map(principal -> view.snapshot(principal, admin)),
+            control);
   }
 
   @Override
@@ -70,7 +71,9 @@ public record ControlReader(
         .ready(token)
         .thenApplyAsync(
             ready ->
-                tokens.authenticate(token).flatMap(actor -> history.of(gpu, window, actor::maySee)),
+                tokens
+                    .authenticate(token)
+                    .flatMap(principal -> history.of(gpu, window, principal::maySee)),
             control);
   }
 

@@ -22,11 +22,11 @@ import io.gpupool.server.lease.queue.RequestIdentity;
 import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.refusal.InvalidRequestException;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
@@ -65,27 +65,27 @@ public final class LeaseCalls {
   void request(LeaseRequest request, ServerCallStreamObserver<LeaseEvent> events) {
     LeaseSpec checked;
     try {
-      checked = LeaseRequestValidator.check(request, Access.actor());
+      checked = LeaseRequestValidator.check(request, AuthInterceptor.principal());
     } catch (InvalidRequestException e) {
-      CallAnswers.refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+      Replies.refuse(events, Cause.CAUSE_INVALID, e.getMessage());
       return;
     }
-    if (!checked.actor().mayUse(checked.tenant())) {
+    if (!checked.principal().mayUse(checked.tenant())) {
       events.onError(
-          CallAnswers.denied(
+          Replies.denied(
               "the token is one of tenant '"
-                  + checked.actor().tenant()
+                  + checked.principal().tenant()
                   + "', which cannot ask in the name of '"
                   + checked.tenant()
                   + "'"));
       return;
     }
-    if (checked.pod().isPresent() && checked.actor().role() != Role.ADMIN) {
-      events.onError(CallAnswers.denied("only an admin asks for leases in the name of pods"));
+    if (checked.pod().isPresent() && checked.principal().role() != Role.ADMIN) {
+      events.onError(Replies.denied("only an admin asks for leases in the name of pods"));
       return;
     }
     if (!REQUEST_ID.matcher(request.getRequestId()).matches()) {
-      CallAnswers.refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
+      Replies.refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
       return;
     }
     new LeaseRequestCall(events, queue, leases, view).ask(checked, RequestIdentity.of(request));
@@ -96,7 +96,7 @@ public final class LeaseCalls {
   }
 
   void release(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     Optional<QueuedRequest> waiting = findQueued(request.getLeaseId(), principal);
     if (waiting.isPresent()) {
       QueuedRequest queued = waiting.get();
@@ -115,7 +115,7 @@ public final class LeaseCalls {
     if (lease.isEmpty()) {
       reply.onError(
           secret.isEmpty()
-              ? CallAnswers.unknown("lease", request.getLeaseId(), "it may have ended")
+              ? Replies.unknown("lease", request.getLeaseId(), "it may have ended")
               : LeaseLookup.unknownSecret(request.getLeaseId()));
       return;
     }
@@ -127,14 +127,14 @@ public final class LeaseCalls {
               ? "released by " + principal.text() + because(request.getReason())
               : "released" + because(request.getReason()));
     } catch (StateException e) {
-      CallAnswers.fail(reply, e);
+      Replies.fail(reply, e);
       return;
     }
-    CallAnswers.answer(reply, ReleaseLeaseReply.getDefaultInstance());
+    Replies.answer(reply, ReleaseLeaseReply.getDefaultInstance());
   }
 
   void update(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     LeaseInfo changed;
     try {
       LeaseChange change = LeaseChange.of(request);
@@ -154,10 +154,10 @@ public final class LeaseCalls {
       reply.onError(CallStatus.of(e).asRuntimeException());
       return;
     } catch (StateException e) {
-      CallAnswers.fail(reply, e);
+      Replies.fail(reply, e);
       return;
     }
-    CallAnswers.answer(reply, changed);
+    Replies.answer(reply, changed);
   }
 
   /** A request of the caller's that waits at this server or another. */

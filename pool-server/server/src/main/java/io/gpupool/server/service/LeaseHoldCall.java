@@ -9,7 +9,7 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.model.LeaseCredential;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Optional;
@@ -37,7 +37,7 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
     if (lease.isPresent() || refused) {
       return;
     }
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     if (request.getSecret().isEmpty()) {
       hold(
           request.getLeaseId(),

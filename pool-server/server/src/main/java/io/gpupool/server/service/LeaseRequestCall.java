@@ -69,7 +69,7 @@ final class LeaseRequestCall implements QueueClient {
   @Override
   public void refused(Cause cause, String reason) {
     answered = true;
-    CallAnswers.refuse(events, cause, reason);
+    Replies.refuse(events, cause, reason);
   }
 
   @Override

@@ -4,12 +4,12 @@ package io.gpupool.server.service;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.MetricSample;
+import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.Workers;
+import io.gpupool.server.session.WorkerPool;
 import io.gpupool.server.state.RecordStore;
-import io.gpupool.server.tally.Metric;
-import io.gpupool.server.tally.MetricSample;
-import io.gpupool.server.tally.ServerMetrics;
 import java.util.List;
 
 /** A view of this server's counters. Runs on the control thread. */
@@ -17,7 +17,7 @@ public record MetricsView(
     String server,
     LeaseService leases,
     Sessions sessions,
-    Workers workers,
+    WorkerPool workers,
     RecordStore records,
     Timers timers) {
   /** The counters that a caller may see. */
@@ -29,7 +29,7 @@ public record MetricsView(
   private ServerMetrics current() {
     ServerMetrics metrics = leases.metrics().copy();
     leases.all().forEach(lease -> lease.countTime(metrics, timers.nowNanos()));
-    sessions.all().forEach(session -> Sessions.tally(metrics, session));
+    sessions.all().forEach(session -> Sessions.countCalls(metrics, session));
     metrics.add(Metric.WORKERS_STARTED, workers.started(), server);
     metrics.add(Metric.WORKERS_FAILED, workers.failed(), server);
     metrics.add(Metric.STATE_COMMITS, records.commits(), server);

@@ -3,7 +3,7 @@ package io.gpupool.server.service;
 
 import io.gpupool.server.history.GpuHistory;
 import io.gpupool.server.history.Window;
-import io.gpupool.server.identity.Caller;
+import io.gpupool.server.identity.UserInfo;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -13,7 +13,7 @@ public interface PoolReader {
   boolean needsTokens();
 
   /** The caller that a token names; empty if nobody is known by it. */
-  CompletableFuture<Optional<Caller>> caller(Optional<String> token);
+  CompletableFuture<Optional<UserInfo>> caller(Optional<String> token);
 
   /** The reason why a token is not accepted, for its bearer. */
   CompletableFuture<String> refusal(Optional<String> token);

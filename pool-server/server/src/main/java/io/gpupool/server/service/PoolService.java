@@ -26,7 +26,7 @@ import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.wire.Versions;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
@@ -47,7 +47,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void version(VersionRequest request, StreamObserver<VersionReply> reply) {
-    CallAnswers.answer(
+    Replies.answer(
         reply,
         VersionReply.newBuilder()
             .setVersion(view.directory().version())
@@ -80,14 +80,14 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void describeLease(
       DescribeLeaseRequest request, StreamObserver<DescribeLeaseReply> reply) {
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     lookup.find(
         request.getLeaseId(),
         request.getSecret(),
         principal,
         found ->
             found.ifPresentOrElse(
-                lease -> CallAnswers.answer(reply, view.describe(lease)),
+                lease -> Replies.answer(reply, view.describe(lease)),
                 () -> reply.onError(lookup.unknown(request.getLeaseId(), principal))));
   }
 
@@ -108,26 +108,26 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void listServers(ListRequest request, StreamObserver<ListServersReply> reply) {
-    CallAnswers.answer(reply, view.servers().list());
+    Replies.answer(reply, view.servers().list());
   }
 
   @Override
   public void listGpus(ListRequest request, StreamObserver<ListGpusReply> reply) {
-    CallAnswers.answer(reply, view.gpus().list());
+    Replies.answer(reply, view.gpus().list());
   }
 
   @Override
   public void listLeases(ListRequest request, StreamObserver<ListLeasesReply> reply) {
-    CallAnswers.answer(reply, view.leases().list(Access.actor()));
+    Replies.answer(reply, view.leases().list(AuthInterceptor.principal()));
   }
 
   @Override
   public void listQueue(ListRequest request, StreamObserver<ListQueueReply> reply) {
-    CallAnswers.answer(reply, view.queue().list(Access.actor()));
+    Replies.answer(reply, view.queue().list(AuthInterceptor.principal()));
   }
 
   @Override
   public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
-    CallAnswers.answer(reply, view.sessions().list(Access.actor()));
+    Replies.answer(reply, view.sessions().list(AuthInterceptor.principal()));
   }
 }

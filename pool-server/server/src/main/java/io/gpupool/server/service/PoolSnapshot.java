@@ -8,7 +8,7 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
-import io.gpupool.server.tally.MetricSample;
+import io.gpupool.server.metrics.MetricSample;
 import java.util.List;
 import java.util.Set;
 

@@ -2,9 +2,9 @@
 package io.gpupool.server.service;
 
 import io.gpupool.runtime.Timers;
-import io.gpupool.server.elasticity.PoolLoad;
-import io.gpupool.server.elasticity.PoolWatch;
-import io.gpupool.server.tenant.Access;
+import io.gpupool.server.autoscaling.PoolLoad;
+import io.gpupool.server.autoscaling.PoolWatch;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.tenant.Tokens;
 import io.grpc.Context;
 import java.util.Optional;
@@ -14,13 +14,13 @@ public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implement
   @Override
   public Optional<PoolLoad> load(Optional<String> token) {
     // A stream goes on for as long as what was shown at its start is believed.
-    return Optional.ofNullable(Access.actor())
+    return Optional.ofNullable(AuthInterceptor.principal())
         .filter(tokens::stillHolds)
         .or(() -> tokens.authenticate(token))
-        .map(actor ->
+        .map(principal ->
             PoolLoad.of(
                 view.servers().list().getServersList(),
-                view.queue().list(actor).getRequestsList()));
+                view.queue().list(principal).getRequestsList()));
   }
 
   @Override

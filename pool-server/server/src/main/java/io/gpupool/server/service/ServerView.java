@@ -9,9 +9,9 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.records.ServerEntry;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.session.Workers;
+import io.gpupool.server.session.WorkerPool;
 import java.util.Optional;
 
 /** A view of the pool's servers as messages. Runs on the control thread. */
@@ -22,7 +22,7 @@ public final class ServerView {
   private final Capacity capacity;
   private final LeaseFinder finder;
   private final Sessions sessions;
-  private final Workers workers;
+  private final WorkerPool workers;
   private final ServerStates states;
   private final StatusPublisher statuses;
   private final Timers timers;
@@ -33,7 +33,7 @@ public final class ServerView {
       Capacity capacity,
       LeaseFinder finder,
       Sessions sessions,
-      Workers workers,
+      WorkerPool workers,
       ServerStates states,
       StatusPublisher statuses,
       Timers timers) {

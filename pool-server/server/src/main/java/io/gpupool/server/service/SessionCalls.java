@@ -14,11 +14,11 @@ import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.cluster.SessionTerminations;
 import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.lease.lifecycle.Lease;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
-import io.gpupool.server.tenant.Access;
 import io.gpupool.server.tenant.Audit;
+import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -69,7 +69,7 @@ public final class SessionCalls {
   }
 
   void open(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     lookup.find(
         request.getLeaseId(),
         request.getSecret(),
@@ -109,7 +109,7 @@ public final class SessionCalls {
           .addressOf(wanted)
           .ifPresentOrElse(
               address ->
-                  CallAnswers.answer(
+                  Replies.answer(
                       reply, OpenSessionReply.newBuilder().setElsewhere(address).build()),
               () ->
                   reply.onError(
@@ -137,7 +137,7 @@ public final class SessionCalls {
               request.getDriverEnvironmentMap(), (name, value) -> logIgnored(lease, name));
       Session session =
           sessions.open(lease, HolderName.of(request.getClient()), principal, environment);
-      CallAnswers.answer(
+      Replies.answer(
           reply,
           OpenSessionReply.newBuilder()
               .setSessionId(ByteString.copyFrom(session.id.bytes()))
@@ -167,16 +167,17 @@ public final class SessionCalls {
           .find(
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
-          .filter(session -> Access.actor().mayUse(session.lease.tenant(), session.lease.pod()))
+          .filter(session ->
+              AuthInterceptor.principal().mayUse(session.lease.tenant(), session.lease.pod()))
           .ifPresent(session -> session.end("its program has ended"));
-      CallAnswers.answer(reply, CloseSessionReply.getDefaultInstance());
+      Replies.answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
     }
   }
 
   void end(EndSessionRequest request, StreamObserver<EndSessionReply> reply) {
-    Principal principal = Access.actor();
+    Principal principal = AuthInterceptor.principal();
     Optional<Session> session =
         sessions.all().stream()
             .filter(s -> s.id.toString().equals(request.getId()))
@@ -210,6 +211,6 @@ public final class SessionCalls {
                     HolderName.of(session.getClient()).toString(),
                     () -> terminations.request(id, "it was ended by " + principal.text()),
                     EndSessionReply.getDefaultInstance()),
-            () -> reply.onError(CallAnswers.unknown("session", id, "it may have ended")));
+            () -> reply.onError(Replies.unknown("session", id, "it may have ended")));
   }
 }

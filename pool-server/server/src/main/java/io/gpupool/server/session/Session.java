@@ -64,13 +64,13 @@ public final class Session implements LeasedSession {
   private final int slot;
   public final HolderName client;
   private final DriverEnvironment environment;
-  final Principal actor;
+  final Principal principal;
   public final long openedAtNanos;
 
   /** What the lease had been granted of each of its GPUs when this was opened. */
   private final List<Long> grantedBefore;
 
-  private final WorkerStarts starts;
+  private final WorkerStartQueue starts;
   private final Timers timers;
   private final Executor control;
   private final BiConsumer<Session, TextMessage> onPeerAsked;
@@ -107,7 +107,7 @@ public final class Session implements LeasedSession {
     this.slot = slot;
     client = program.name();
     environment = program.environment();
-    actor = program.actor();
+    principal = program.principal();
     starts = services.starts();
     timers = services.timers();
     control = services.control();

@@ -5,7 +5,7 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.limits.SessionLimits;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import java.util.Collection;
 import java.util.Optional;
 
@@ -15,15 +15,15 @@ import java.util.Optional;
  */
 final class SessionAdmission {
   private final SessionLimits limits;
-  private final MemoryRoom room;
-  private final OpeningRate rate;
+  private final MemoryReservations room;
+  private final SessionRateLimiter rate;
   private final Timers timers;
 
   SessionAdmission(SessionLimits limits, HostMemory memory, Timers timers) {
     this.limits = limits;
     this.timers = timers;
-    room = new MemoryRoom(memory, limits, timers);
-    rate = new OpeningRate(limits.perSecond(), timers::nowNanos);
+    room = new MemoryReservations(memory, limits, timers);
+    rate = new SessionRateLimiter(limits.perSecond(), timers::nowNanos);
   }
 
   /** Lets one more session of a lease in, and counts it as opened. */

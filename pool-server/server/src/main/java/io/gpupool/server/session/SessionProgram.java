@@ -9,6 +9,6 @@ import io.gpupool.wire.DriverEnvironment;
  * The program of a session.
  *
  * @param environment the variables that the driver reads
- * @param actor the caller that opened the session
+ * @param principal the caller that opened the session
  */
-record SessionProgram(HolderName name, DriverEnvironment environment, Principal actor) {}
+record SessionProgram(HolderName name, DriverEnvironment environment, Principal principal) {}

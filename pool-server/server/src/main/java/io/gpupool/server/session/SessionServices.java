@@ -12,7 +12,7 @@ import java.util.function.BiConsumer;
  * @param onPeerAsked connects a worker to one at another server, as its message asks
  */
 record SessionServices(
-    WorkerStarts starts,
+    WorkerStartQueue starts,
     Timers timers,
     Executor control,
     BiConsumer<Session, TextMessage> onPeerAsked,

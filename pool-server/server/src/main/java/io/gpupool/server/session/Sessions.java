@@ -6,9 +6,9 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
-import io.gpupool.server.refusal.InvalidRequestException;
-import io.gpupool.server.tally.Metric;
-import io.gpupool.server.tally.ServerMetrics;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.ServerMetrics;
+import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
@@ -48,7 +48,7 @@ public final class Sessions {
   public Sessions(
       LeaseService leases,
       Tokens tokens,
-      Workers workers,
+      WorkerPool workers,
       Timers timers,
       Executor control,
       PeerDialer dialer,
@@ -60,7 +60,7 @@ public final class Sessions {
     peers = new PeerConnector(dialer, control);
     services =
         new SessionServices(
-            new WorkerStarts(workers, options.limits().workerStarts()),
+            new WorkerStartQueue(workers, options.limits().workerStarts()),
             timers,
             control,
             peers::ask,
@@ -69,7 +69,7 @@ public final class Sessions {
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
   public Session open(
-      Lease lease, HolderName client, Principal actor, DriverEnvironment environment)
+      Lease lease, HolderName client, Principal principal, DriverEnvironment environment)
       throws InvalidRequestException {
     try {
       admission.admit(lease, sessions.values());
@@ -84,7 +84,7 @@ public final class Sessions {
             keys,
             lease,
             slot,
-            new SessionProgram(client, environment, actor),
+            new SessionProgram(client, environment, principal),
             services,
             exports.computeIfAbsent(lease, of -> new LeaseExports(of, random)),
             () -> gone(keys.id()));
@@ -145,7 +145,7 @@ public final class Sessions {
       stream.refuse(
           ServerHello.refused(
               ServerHello.BAD_SESSION, "no such session, or it has another peer key"));
-    } else if (!tokens.stillHolds(session.actor)) {
+    } else if (!tokens.stillHolds(session.principal)) {
       stream.refuse(
           ServerHello.refused(
               ServerHello.DENIED,
@@ -156,7 +156,7 @@ public final class Sessions {
   }
 
   private void join(Session session, CallStream stream, int version) {
-    if (tokens.stillHolds(session.actor)) {
+    if (tokens.stillHolds(session.principal)) {
       session.join(stream, version);
     } else {
       stream.refuse(
@@ -168,22 +168,22 @@ public final class Sessions {
   }
 
   /** Counts what a session has done, as its worker last told. */
-  public static void tally(ServerMetrics tally, Session session) {
+  public static void countCalls(ServerMetrics metrics, Session session) {
     SessionStats stats = session.stats();
     String tenant = session.lease.tenant();
-    tally.add(Metric.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
-    tally.add(Metric.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
-    tally.add(Metric.RECEIVED_BYTES, stats.receivedBytes(), tenant);
-    tally.add(Metric.SENT_BYTES, stats.sentBytes(), tenant);
-    tally.add(Metric.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
-    tally.add(Metric.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
-    tally.add(Metric.MEMORY_REFUSED, stats.memoryRefused(), tenant);
+    metrics.add(Metric.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
+    metrics.add(Metric.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
+    metrics.add(Metric.RECEIVED_BYTES, stats.receivedBytes(), tenant);
+    metrics.add(Metric.SENT_BYTES, stats.sentBytes(), tenant);
+    metrics.add(Metric.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
+    metrics.add(Metric.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
+    metrics.add(Metric.MEMORY_REFUSED, stats.memoryRefused(), tenant);
   }
 
   private void gone(SessionId id) {
     Session session = sessions.remove(id);
     if (session != null) {
-      tally(leases.metrics(), session);
+      countCalls(leases.metrics(), session);
       exports.get(session.lease).gone(session);
       if (session.lease.sessions().size() == 1) {
         exports.remove(session.lease).close();

@@ -12,7 +12,7 @@ import java.util.Map;
  * The command that starts worker processes.
  *
  * @param prefix program and arguments before those of the worker's main class
- * @param sandbox the walls around workers that serve programs
+ * @param sandbox the sandbox of workers that serve programs
  */
 public record WorkerCommand(List<String> prefix, SandboxOptions sandbox) {
   private static final String MAIN = "io.gpupool.worker.WorkerMain";
@@ -21,7 +21,7 @@ public record WorkerCommand(List<String> prefix, SandboxOptions sandbox) {
     prefix = List.copyOf(prefix);
   }
 
-  /** Workers without walls. */
+  /** Workers without a sandbox. */
   public WorkerCommand(List<String> prefix) {
     this(prefix, SandboxOptions.NONE);
   }
@@ -57,9 +57,9 @@ public record WorkerCommand(List<String> prefix, SandboxOptions sandbox) {
     return new WorkerCommand(line, sandbox);
   }
 
-  /** The same with walls around workers that serve programs. */
-  public WorkerCommand within(SandboxOptions walls) {
-    return new WorkerCommand(prefix, walls);
+  /** Returns the same command with the sandbox of workers that serve programs. */
+  public WorkerCommand within(SandboxOptions sandbox) {
+    return new WorkerCommand(prefix, sandbox);
   }
 
   /**

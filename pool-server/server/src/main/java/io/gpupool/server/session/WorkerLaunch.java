@@ -8,14 +8,14 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * The launch of this server's workers: their command, arguments and walls.
+ * The launch of this server's workers: their command, arguments and sandbox.
  *
  * @param command the command
  * @param control the socket on which they report
  * @param arguments the GPUs they serve
  * @param environment additional environment variables
  * @param driver when a worker's driver starts
- * @param sandbox the walls around them
+ * @param sandbox the sandbox around them
  */
 public record WorkerLaunch(
     WorkerCommand command,

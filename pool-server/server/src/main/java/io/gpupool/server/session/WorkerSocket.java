@@ -31,11 +31,11 @@ public final class WorkerSocket {
   private static final Logger LOG = LoggerFactory.getLogger(WorkerSocket.class);
 
   private final Executor control;
-  private final Workers workers;
+  private final WorkerPool workers;
   private final Channel server;
 
   public WorkerSocket(
-      UnixAddress address, EventLoopGroup loops, Executor control, Workers workers) {
+      UnixAddress address, EventLoopGroup loops, Executor control, WorkerPool workers) {
     this.control = control;
     this.workers = workers;
     server =

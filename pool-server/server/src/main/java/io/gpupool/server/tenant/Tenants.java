@@ -10,7 +10,7 @@ import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
@@ -40,12 +40,12 @@ public final class Tenants {
   }
 
   /** What all may hold and hold, for whoever decides about a grant. */
-  public Budgets budgets() {
+  public QuotaUsage budgets() {
     Map<String, Quota> quotas = new HashMap<>();
     all().forEach((name, tenant) -> quotas.put(name, tenant.value().quota()));
     Map<String, ResourceUsage> uses = new HashMap<>();
     records.all(RecordTypes.USAGES).forEach((name, use) -> uses.put(name, use.value()));
-    return new Budgets(quotas, uses);
+    return new QuotaUsage(quotas, uses);
   }
 
   /** Why a tenant may not ask with this priority; empty if it may. */
@@ -75,7 +75,7 @@ public final class Tenants {
    */
   public void create(Principal principal, String name, Quota quota, String quotaManager)
       throws RefusedException, StateException {
-    Names.check("a tenant", name);
+    ResourceNames.check("a tenant", name);
     records.transact(transaction -> {
       if (transaction.get(RecordTypes.TENANTS, name).isPresent()) {
         throw new RefusedException(

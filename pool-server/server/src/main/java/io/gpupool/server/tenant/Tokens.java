@@ -2,15 +2,15 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.identity.FederatedIdentity;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
 import io.gpupool.server.identity.TokenHash;
-import io.gpupool.server.oidc.Login;
-import io.gpupool.server.oidc.Logins;
+import io.gpupool.server.oidc.TokenVerifier;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
@@ -40,25 +40,29 @@ public final class Tokens {
   private final Audit audit;
   private final Timers timers;
   private final boolean required;
-  private final Optional<Logins> logins;
+  private final Optional<TokenVerifier> verifier;
   private final SecureRandom random = new SecureRandom();
 
   /**
    * Makes none yet.
    *
    * @param required whether they are needed; else any caller may do anything
-   * @param logins of an issuer that are as good as the pool's own tokens
+   * @param verifier of the tokens of issuers, which are as good as the pool's own tokens
    */
   public Tokens(
-      RecordStore records, Audit audit, Timers timers, boolean required, Optional<Logins> logins) {
+      RecordStore records,
+      Audit audit,
+      Timers timers,
+      boolean required,
+      Optional<TokenVerifier> verifier) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
     this.required = required;
-    this.logins = logins;
+    this.verifier = verifier;
   }
 
-  /** Without an issuer of logins. */
+  /** Makes tokens without a verifier of other issuers. */
   public Tokens(RecordStore records, Audit audit, Timers timers, boolean required) {
     this(records, audit, timers, required, Optional.empty());
   }
@@ -81,8 +85,8 @@ public final class Tokens {
    */
   public CompletableFuture<Void> ready(Optional<String> token) {
     return token
-        .filter(text -> required && logins.isPresent() && Logins.isFor(text))
-        .map(text -> logins.get().verified(text))
+        .filter(text -> required && verifier.isPresent() && TokenVerifier.isFor(text))
+        .map(text -> verifier.get().verified(text))
         .orElseGet(() -> CompletableFuture.completedFuture(null));
   }
 
@@ -91,17 +95,17 @@ public final class Tokens {
     if (!required) {
       return Optional.of(Principal.ANYONE);
     }
-    if (logins.isPresent() && token.filter(Logins::isFor).isPresent()) {
-      return logins
+    if (verifier.isPresent() && token.filter(TokenVerifier::isFor).isPresent()) {
+      return verifier
           .get()
           .find(token.get())
           .filter(this::isOfUse)
-          .map(login ->
+          .map(identity ->
               new Principal(
-                  login.tenant(),
-                  login.podUid().isEmpty() ? Role.highestOf(login.roles()) : Role.POD,
+                  identity.tenant(),
+                  identity.podUid().isEmpty() ? Role.highestOf(identity.roles()) : Role.POD,
                   Optional.empty(),
-                  Optional.of(login)));
+                  Optional.of(identity)));
     }
     return token
         .map(TokenHash::of)
@@ -116,17 +120,17 @@ public final class Tokens {
       // Its lease ends with the pod, whose tokens are short-lived: programs outlive them.
       return true;
     }
-    if (principal.login().isPresent()) {
-      return timers.wallMillis() < principal.login().get().validUntilMillis()
-          && isOfUse(principal.login().get());
+    if (principal.identity().isPresent()) {
+      return timers.wallMillis() < principal.identity().get().validUntilMillis()
+          && isOfUse(principal.identity().get());
     }
     return principal.token().isEmpty() || valid(principal.token().get()).isPresent();
   }
 
-  /** Until when what the actor has shown is believed, since 1970; empty: there is no such time. */
+  /** Returns when the credentials of a principal expire, since 1970; empty: never. */
   public OptionalLong expiresAtMillis(Principal principal) {
-    if (principal.login().isPresent()) {
-      return OptionalLong.of(principal.login().get().validUntilMillis());
+    if (principal.identity().isPresent()) {
+      return OptionalLong.of(principal.identity().get().validUntilMillis());
     }
     return principal
         .token()
@@ -141,24 +145,24 @@ public final class Tokens {
       return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
           + " 'gpupool tenant token create'";
     }
-    if (logins.isEmpty() || !Logins.isFor(token.get())) {
+    if (verifier.isEmpty() || !TokenVerifier.isFor(token.get())) {
       return "the token is not known: it was mistyped, has expired or was revoked; ask an admin for"
           + " a new one";
     }
-    return logins
+    return verifier
         .get()
         .find(token.get())
-        .map(login ->
-            "the login is of tenant '"
-                + HolderName.plain(login.tenant())
+        .map(identity ->
+            "the token is of tenant '"
+                + HolderName.plain(identity.tenant())
                 + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
         .orElseGet(
-            () -> "the login is not valid here: " + logins.get().rejectionReason(token.get()));
+            () -> "the token is not valid here: " + verifier.get().rejectionReason(token.get()));
   }
 
   /** Whether the pool has its tenant; who comes from a cluster needs none. */
-  private boolean isOfUse(Login login) {
-    return login.tenant().isEmpty() || exists(login.tenant());
+  private boolean isOfUse(FederatedIdentity identity) {
+    return identity.tenant().isEmpty() || exists(identity.tenant());
   }
 
   private boolean exists(String tenant) {

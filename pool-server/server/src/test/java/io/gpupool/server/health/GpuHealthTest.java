@@ -69,11 +69,11 @@ class GpuHealthTest {
     onReading("fault uuid=GPU-a xid=79");
 
     verdict = Optional.of("a trial failed: no");
-    afterTrial(Condition.REST_MILLIS);
+    afterTrial(GpuCondition.REST_MILLIS);
     assertThat(capacity.ailment(FIRST).map(GpuFault::problem)).hasValue("a trial failed: no");
 
     verdict = Optional.empty();
-    afterTrial(2 * Condition.REST_MILLIS);
+    afterTrial(2 * GpuCondition.REST_MILLIS);
     assertThat(capacity.ailment(FIRST)).isEmpty();
     assertThat(capacity.free(FIRST).memoryBytes()).isEqualTo(8L << 30);
   }

@@ -10,7 +10,7 @@ class GpuSamplesTest {
   private static final long SECOND = 1000;
   private static final long HOUR = 3600 * SECOND;
   private static final long START = 1_800_000_000_000L;
-  private static final LeaseName LEASE = SampleTest.lease("L1", "a");
+  private static final LeaseLabel LEASE = SampleTest.lease("L1", "a");
 
   private final GpuSamples samples = new GpuSamples();
   private long now = START;
@@ -19,7 +19,8 @@ class GpuSamplesTest {
     for (long left = millis; left > 0; left -= 10 * SECOND) {
       now += 10 * SECOND;
       samples.add(
-          new Sample(now, 10 * SECOND, List.of(new Portion(LEASE, 10, 5, 2, 1 << 20, 1 << 21))));
+          new Sample(
+              now, 10 * SECOND, List.of(new LeaseSample(LEASE, 10, 5, 2, 1 << 20, 1 << 21))));
     }
   }
 
@@ -36,7 +37,7 @@ class GpuSamplesTest {
         .allSatisfy(sample -> {
           assertThat(sample.millis()).isEqualTo(300 * SECOND);
           assertThat(sample.portions())
-              .containsExactly(new Portion(LEASE, 300, 150, 60, 1 << 20, 1 << 21));
+              .containsExactly(new LeaseSample(LEASE, 300, 150, 60, 1 << 20, 1 << 21));
         });
   }
 

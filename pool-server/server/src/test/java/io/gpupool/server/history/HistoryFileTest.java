@@ -27,11 +27,11 @@ class HistoryFileTest {
   private static Map<Window, List<Sample>> full() {
     List<Sample> hour = new ArrayList<>();
     for (int i = 360; i > 0; i--) {
-      List<Portion> portions = new ArrayList<>();
+      List<LeaseSample> portions = new ArrayList<>();
       for (int lease = 0; lease < 100; lease++) {
-        LeaseName name = SampleTest.lease("L" + (i / 50 * 100 + lease), "tenant");
+        LeaseLabel name = SampleTest.lease("L" + (i / 50 * 100 + lease), "tenant");
         portions.add(
-            new Portion(
+            new LeaseSample(
                 name, 9_999_999_999L, 5_555_555_555L, 8_888_888_888L, 1L << 36, (1L << 36) + 1));
       }
       hour.add(Sample.of(NOW - i * 10_000L, 10_000, portions));
@@ -46,7 +46,7 @@ class HistoryFileTest {
   @Test
   void write_allThatAGpuCanHave_isReadAgainAndSmall() throws IOException {
     Map<Window, List<Sample>> full = full();
-    new HistoryFile(folder.resolve("new")).write(HistoryForm.record(Map.of("GPU-1", full)));
+    new HistoryFile(folder.resolve("new")).write(HistoryCodec.record(Map.of("GPU-1", full)));
     Path file = folder.resolve("new").resolve(HistoryFile.NAME);
     assertThat(Files.size(file)).isLessThan(512 << 10);
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
@@ -60,7 +60,7 @@ class HistoryFileTest {
   @Test
   void read_aFileCutAnywhere_isDropped() throws IOException {
     HistoryFile file = new HistoryFile(folder);
-    file.write(HistoryForm.record(Map.of("GPU-1", full())));
+    file.write(HistoryCodec.record(Map.of("GPU-1", full())));
     byte[] whole = Files.readAllBytes(folder.resolve(HistoryFile.NAME));
     for (int length : new int[] {0, 3, 4, 15, 16, 17, whole.length / 2, whole.length - 1}) {
       Files.write(folder.resolve(HistoryFile.NAME), Arrays.copyOf(whole, length));

@@ -60,15 +60,15 @@ class UseHistoryTest {
         .extracting(portion -> portion.lease().id())
         .containsExactly(half.lease().id().text(), quarter.lease().id().text());
     assertThat(hour().getFirst().portions())
-        .extracting(Portion::grantedNanos)
+        .extracting(LeaseSample::grantedNanos)
         .containsExactly(5 * SECOND, 5 * SECOND / 4);
     assertThat(hour().getLast().portions())
-        .extracting(Portion::grantedNanos)
+        .extracting(LeaseSample::grantedNanos)
         .containsExactly(5 * SECOND, 10 * SECOND / 4);
     assertThat(hour().getLast().portions().getFirst().grantedBytes()).isEqualTo(1L << 29);
     assertThat(hour().getLast().portions().getFirst().lease())
         .isEqualTo(
-            new LeaseName(half.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"));
+            new LeaseLabel(half.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"));
   }
 
   @Test
@@ -81,8 +81,8 @@ class UseHistoryTest {
     assertThat(hour()).hasSize(2);
     assertThat(hour().getFirst().portions())
         .containsExactly(
-            new Portion(
-                new LeaseName(lease.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"),
+            new LeaseSample(
+                new LeaseLabel(lease.lease().id().text(), "a", Ground.HOLDER.program(), "ann@box"),
                 2 * SECOND,
                 0,
                 0,

@@ -14,7 +14,7 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;

@@ -17,7 +17,7 @@ import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
@@ -38,8 +38,8 @@ class SessionTest {
   private final ManualTimers timers = ground.timers;
   private final Capacity capacity = ground.capacity;
   private final LeaseService leases = ground.leases;
-  private final Workers workers =
-      new Workers(
+  private final WorkerPool workers =
+      new WorkerPool(
           new WorkerLaunch(
               new WorkerCommand(List.of()),
               "",
@@ -52,7 +52,7 @@ class SessionTest {
           timers,
           Runnable::run,
           task -> {});
-  private final WorkerStarts starts = new WorkerStarts(workers, 2);
+  private final WorkerStartQueue starts = new WorkerStartQueue(workers, 2);
   private final List<String> ended = new ArrayList<>();
 
   @Test

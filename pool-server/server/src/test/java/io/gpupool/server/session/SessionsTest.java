@@ -17,7 +17,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.transport.EventLoops;
@@ -38,8 +38,8 @@ class SessionsTest {
   private static final EventLoopGroup LOOPS = EventLoops.create("sessions-test", 1);
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8L << 30);
   private final Ground ground = new Ground(List.of(gpu));
-  private final Workers workers =
-      new Workers(
+  private final WorkerPool workers =
+      new WorkerPool(
           new WorkerLaunch(
               new WorkerCommand(List.of()),
               "",

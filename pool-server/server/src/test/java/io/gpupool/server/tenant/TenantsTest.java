@@ -19,8 +19,8 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
-import io.gpupool.server.refusal.RefusedException;
-import io.gpupool.server.refusal.RefusedException.Why;
+import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RefusedException.Why;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -196,15 +196,17 @@ class TenantsTest {
   void firstAdmin_isMadeOnceAndAgainWhenNobodyElseCouldComeIn(@TempDir Path folder)
       throws Exception {
     Path file =
-        FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder).orElseThrow();
+        BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder).orElseThrow();
     assertThat(Files.getPosixFilePermissions(file))
         .isEqualTo(PosixFilePermissions.fromString("rw-------"));
     Principal admin =
         ground.tokens.authenticate(Optional.of(Files.readString(file).strip())).orElseThrow();
     assertThat(admin.role()).isEqualTo(Role.ADMIN);
-    assertThat(FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder)).isEmpty();
+    assertThat(BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder))
+        .isEmpty();
     ground.tokens.revoke(admin, admin.token().orElseThrow().id());
-    assertThat(FirstAdmin.ensure(ground.records, ground.tokens, ground.timers, folder)).isPresent();
+    assertThat(BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder))
+        .isPresent();
   }
 
   @Test

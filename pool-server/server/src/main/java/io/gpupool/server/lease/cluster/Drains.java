@@ -10,7 +10,7 @@ import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.records.Drain;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;

@@ -11,14 +11,14 @@ import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
-import io.gpupool.server.tally.Metric;
-import io.gpupool.server.tally.ServerMetrics;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -143,7 +143,7 @@ public final class LeaseService {
     Lease lease = factory.make(id, record, parts);
     pendingGrant = Optional.of(id);
     try {
-      store.grant(id, record, parts, spec.actor(), queueKey);
+      store.grant(id, record, parts, spec.principal(), queueKey);
     } catch (StateException | RefusedException | RuntimeException e) {
       close(lease);
       throw e;

@@ -18,7 +18,7 @@ import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
@@ -64,7 +64,7 @@ public final class LeaseUpdates {
     this.mps = mps;
   }
 
-  /** Changes a lease that the actor may use, all of it or nothing. */
+  /** Changes a lease that the principal may use, all of it or nothing. */
   public Lease update(String id, LeaseChange change, Principal principal)
       throws RefusedException, StateException {
     LeaseId key = new LeaseId(id);

@@ -2,8 +2,8 @@
 package io.gpupool.server.lease.queue;
 
 import io.gpupool.control.v1.Cause;
-import io.gpupool.server.tally.Metric;
-import io.gpupool.server.tally.ServerMetrics;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.ServerMetrics;
 import java.time.Duration;
 import java.util.Locale;
 import org.slf4j.Logger;

@@ -9,7 +9,7 @@ import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.QueueScheduler.Decision;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Tenants;
 import java.io.IOException;

@@ -28,7 +28,7 @@ final class QueuePlaces {
   /** Why one more request has no place. */
   Optional<String> refusal(LeaseSpec spec) {
     int own = byTenant.getOrDefault(spec.tenant(), 0);
-    boolean admin = spec.actor().role() == Role.ADMIN;
+    boolean admin = spec.principal().role() == Role.ADMIN;
     int limit = admin ? limits.perTenantByAdmin() : limits.perTenant();
     if (own >= limit) {
       return Optional.of(
@@ -37,7 +37,7 @@ final class QueuePlaces {
               + own
               + " requests in the queue already (--tenant-requests); withdraw some");
     }
-    String caller = spec.actor().text();
+    String caller = spec.principal().text();
     if (!admin && byCaller.getOrDefault(caller, 0) >= limits.perCaller()) {
       return Optional.of(
           "'"
@@ -71,7 +71,7 @@ final class QueuePlaces {
     find(entry.request().number()).ifPresent(this::take);
     entries.put(entry.request().number(), entry);
     byTenant.merge(entry.spec().tenant(), 1, Integer::sum);
-    byCaller.merge(entry.spec().actor().text(), 1, Integer::sum);
+    byCaller.merge(entry.spec().principal().text(), 1, Integer::sum);
   }
 
   /** Removes an entry. Returns whether it was there. */
@@ -85,7 +85,7 @@ final class QueuePlaces {
   void take(QueueEntry entry) {
     if (entries.remove(entry.request().number(), entry)) {
       byTenant.computeIfPresent(entry.spec().tenant(), QueuePlaces::less);
-      byCaller.computeIfPresent(entry.spec().actor().text(), QueuePlaces::less);
+      byCaller.computeIfPresent(entry.spec().principal().text(), QueuePlaces::less);
     }
   }
 

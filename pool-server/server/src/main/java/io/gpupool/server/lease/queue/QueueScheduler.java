@@ -8,7 +8,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.select.Selection;
-import io.gpupool.server.tenant.Budgets;
+import io.gpupool.server.tenant.QuotaUsage;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -73,10 +73,10 @@ final class QueueScheduler {
 
   /** Decides for all that wait; the turns come in the order of their places in the queue. */
   static List<Decision> decide(
-      Collection<QueuedRequest> all, List<Offer> snapshot, Budgets budgets, long nowNanos) {
+      Collection<QueuedRequest> all, List<Offer> snapshot, QuotaUsage budgets, long nowNanos) {
     List<Offer> free = new ArrayList<>(snapshot);
     List<QueuedRequest> kept = new ArrayList<>();
-    Budgets left = budgets;
+    QuotaUsage left = budgets;
     List<Decision> turns = new ArrayList<>();
     // What finds no room finds none later on, either, for nothing becomes free here.
     Map<Wanted, Outcome.Full> full = new HashMap<>();
@@ -102,7 +102,7 @@ final class QueueScheduler {
   }
 
   private static Decision turn(
-      QueuedRequest request, List<Offer> free, List<QueuedRequest> kept, Budgets budgets) {
+      QueuedRequest request, List<Offer> free, List<QueuedRequest> kept, QuotaUsage budgets) {
     if (!kept.isEmpty()
         && Placement.place(request.spec().requirements(), request.spec().tenant(), open(free, kept))
             instanceof Outcome.Placed(List<Part> parts)) {
@@ -122,7 +122,7 @@ final class QueueScheduler {
   }
 
   private static Optional<Decision> within(
-      Budgets budgets, QueuedRequest request, List<Part> parts) {
+      QuotaUsage budgets, QueuedRequest request, List<Part> parts) {
     ResourceUsage use = ResourceUsage.of(parts);
     return budgets
         .rejectionReason(request.spec().tenant(), use)

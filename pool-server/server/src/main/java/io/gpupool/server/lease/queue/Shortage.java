@@ -61,7 +61,7 @@ record Shortage(Outcome.Full full, LeaseSpec spec) {
     if (spec.pod().isPresent()) {
       return isOfNamespace(lease) ? name(lease) : "not of this namespace";
     }
-    return spec.actor().maySee(lease.tenant()) ? name(lease) : "another tenant's";
+    return spec.principal().maySee(lease.tenant()) ? name(lease) : "another tenant's";
   }
 
   private boolean isOfNamespace(Lease lease) {

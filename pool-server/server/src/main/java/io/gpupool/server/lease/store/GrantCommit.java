@@ -12,7 +12,7 @@ import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.Transaction;
 import java.util.List;
 import java.util.Optional;

@@ -17,7 +17,7 @@ import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
@@ -64,7 +64,7 @@ public final class LeaseStore {
         secret,
         request.holder(),
         request.tenant(),
-        request.actor().token(),
+        request.principal().token(),
         request.pod(),
         parts.stream()
             .map(part ->

@@ -33,7 +33,7 @@ final class Presence {
   private final Keys keys;
   private final String server;
   private final int ttlSeconds;
-  private final Identity self = Identity.ofThisProcess();
+  private final ProcessIdentity self = ProcessIdentity.ofThisProcess();
   private final Thread thread = new Thread(this::keep, "gpupool-etcd-lease");
   private volatile Optional<Held> held = Optional.empty();
   private volatile long aliveUntilNanos;
@@ -187,7 +187,7 @@ final class Presence {
 
   private boolean isOver(KeyValue alive) {
     String text = alive.getValue().toStringUtf8();
-    return text.equals(self.text()) || Identity.hasEnded(text, self);
+    return text.equals(self.text()) || ProcessIdentity.hasEnded(text, self);
   }
 
   /** Takes the name if it was last taken at this revision. */

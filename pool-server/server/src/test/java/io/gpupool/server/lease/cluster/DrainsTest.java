@@ -17,7 +17,7 @@ import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -21,7 +21,7 @@ import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.refusal.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;

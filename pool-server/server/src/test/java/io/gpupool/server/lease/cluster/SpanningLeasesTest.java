@@ -30,7 +30,7 @@ import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerStatus;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;

@@ -25,7 +25,7 @@ import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ServerEntry;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;

@@ -19,7 +19,7 @@ import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -24,7 +24,7 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import java.util.ArrayList;
 import java.util.List;

@@ -12,7 +12,7 @@ import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.tenant.Budgets;
+import io.gpupool.server.tenant.QuotaUsage;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -37,7 +37,7 @@ class QueueSchedulerTest {
       }
       Map<Gpu, Share> left = new HashMap<>();
       free.forEach(offer -> left.put(offer.gpu(), offer.free()));
-      List<Decision> turns = QueueScheduler.decide(all, free, Budgets.NONE, 200 * SECOND);
+      List<Decision> turns = QueueScheduler.decide(all, free, QuotaUsage.NONE, 200 * SECOND);
       assertThat(turns).extracting(Decision::request).containsExactlyInAnyOrderElementsOf(all);
       for (Decision decision : turns) {
         if (decision instanceof Decision.Grant now) {
@@ -58,7 +58,7 @@ class QueueSchedulerTest {
       nowNanos += 10 * SECOND;
       queue.add(queued(i, whole(), 100, nowNanos));
       Decision first =
-          QueueScheduler.decide(queue, List.of(offer(gpu, gpu.whole())), Budgets.NONE, nowNanos)
+          QueueScheduler.decide(queue, List.of(offer(gpu, gpu.whole())), QuotaUsage.NONE, nowNanos)
               .getFirst();
       assertThat(first).isInstanceOf(Decision.Grant.class);
       queue.remove(first.request());
@@ -93,7 +93,7 @@ class QueueSchedulerTest {
         QueueScheduler.decide(
             List.of(large, small),
             List.of(rest, offer(other, other.whole())),
-            Budgets.NONE,
+            QuotaUsage.NONE,
             QueueScheduler.PATIENCE_NANOS);
     assertThat(turns.getFirst()).isInstanceOf(Decision.NoCapacity.class);
     assertThat(((Decision.Grant) turns.get(1)).parts().getFirst().gpu()).isEqualTo(other);

@@ -23,7 +23,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.refusal.RefusedException;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;

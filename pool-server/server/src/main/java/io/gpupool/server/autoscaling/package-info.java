@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a pool lacks and could do without, for those who add and remove servers. */
+package io.gpupool.server.autoscaling;

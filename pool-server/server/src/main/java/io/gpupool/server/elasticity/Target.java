@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.elasticity;
-
-/**
- * The number of servers that a pool should have.
- *
- * @param changedAtMillis when it last changed, on the caller's clock
- */
-record Target(int servers, long changedAtMillis) {}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.oidc;
+
+/** A token that the server rejects. The message tells the caller why. */
+final class TokenRejectedException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  TokenRejectedException(String message) {
+    super(message, null, false, false);
+  }
+}

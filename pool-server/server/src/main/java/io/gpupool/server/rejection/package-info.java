@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Rejections of requests, with their reasons. */
+package io.gpupool.server.rejection;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.Refused;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.state.StateException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.StreamObserver;
+
+/** The answers to gRPC calls. */
+final class Replies {
+  private Replies() {}
+
+  static <T> void answer(StreamObserver<T> reply, T message) {
+    reply.onNext(message);
+    reply.onCompleted();
+  }
+
+  static void refuse(StreamObserver<LeaseEvent> events, Cause cause, String reason) {
+    answer(
+        events,
+        LeaseEvent.newBuilder()
+            .setRefused(Refused.newBuilder().setCause(cause).setReason(reason))
+            .build());
+  }
+
+  /** The answer where something cannot be recorded. */
+  static void fail(StreamObserver<?> reply, StateException e) {
+    reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
+  }
+
+  static StatusRuntimeException denied(String reason) {
+    return Status.PERMISSION_DENIED.withDescription(reason).asRuntimeException();
+  }
+
+  static StatusRuntimeException unknown(String what, String id, String why) {
+    return Status.NOT_FOUND
+        .withDescription("there is no " + what + " '" + HolderName.plain(id) + "' of yours; " + why)
+        .asRuntimeException();
+  }
+}
