@@ -5,7 +5,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
-import io.gpupool.rest.schema.Schema;
+import io.gpupool.rest.openapi.Schema;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;

@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest;
 
+import io.gpupool.rest.call.Call;
+import io.gpupool.rest.call.Handler;
+import io.gpupool.rest.http.ProblemException;
+import io.gpupool.rest.http.Response;
+import io.gpupool.rest.metrics.PoolMeters;
+import io.gpupool.rest.openapi.OpenApi;
+import io.gpupool.rest.resource.AdminCollection;
+import io.gpupool.rest.resource.CollectionReader;
+import io.gpupool.rest.resource.DemandResponse;
+import io.gpupool.rest.resource.EventStreams;
+import io.gpupool.rest.resource.HistoryResponse;
+import io.gpupool.rest.resource.Kind;
+import io.gpupool.rest.resource.LeaseRequestTracker;
+import io.gpupool.rest.resource.MeResponse;
+import io.gpupool.rest.resource.ResourceCollection;
+import io.gpupool.rest.resource.WriteHandlers;
 import io.gpupool.server.identity.Role;
 import io.gpupool.transport.metrics.MeterPage;
 import io.gpupool.transport.metrics.ProcessMeters;

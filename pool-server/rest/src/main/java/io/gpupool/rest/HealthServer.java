@@ -2,7 +2,7 @@
 package io.gpupool.rest;
 
 import com.sun.net.httpserver.HttpExchange;
-import io.gpupool.server.service.PoolReader;
+import io.gpupool.server.view.PoolReader;
 import io.gpupool.transport.http.HttpPort;
 import java.io.IOException;
 import java.net.BindException;

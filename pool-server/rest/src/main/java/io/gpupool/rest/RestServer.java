@@ -2,9 +2,11 @@
 package io.gpupool.rest;
 
 import com.sun.net.httpserver.Filter;
+import io.gpupool.rest.call.ControlPlaneClient;
+import io.gpupool.rest.http.OriginCheck;
 import io.gpupool.rest.page.PageFilter;
 import io.gpupool.server.inprocess.PoolStub;
-import io.gpupool.server.service.PoolReader;
+import io.gpupool.server.view.PoolReader;
 import io.gpupool.transport.http.HttpPort;
 import io.gpupool.transport.http.MeteredRequests;
 import io.gpupool.transport.metrics.ProcessMeters;

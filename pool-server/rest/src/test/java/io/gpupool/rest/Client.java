@@ -12,13 +12,13 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.util.stream.Stream;
 
 /** Asks a server as a client would. */
-record Client(HttpClient http, int port) {
-  Client(int port) {
+public record Client(HttpClient http, int port) {
+  public Client(int port) {
     this(HttpClient.newHttpClient(), port);
   }
 
   /** A GET with the sample's token and further headers, each a name and a value. */
-  HttpResponse<String> get(String path, String... headers)
+  public HttpResponse<String> get(String path, String... headers)
       throws IOException, InterruptedException {
     return send("GET", path, withToken(headers));
   }
@@ -50,7 +50,7 @@ record Client(HttpClient http, int port) {
     return http.send(request("GET", path, withToken()), BodyHandlers.ofLines());
   }
 
-  static JsonObject json(HttpResponse<String> answer) {
+  public static JsonObject json(HttpResponse<String> answer) {
     return JsonParser.parseString(answer.body()).getAsJsonObject();
   }
 

@@ -7,6 +7,7 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
 import com.google.gson.ToNumberPolicy;
+import io.gpupool.rest.openapi.OpenApi;
 import io.openapiparser.OpenApiParser;
 import io.openapiparser.OpenApiResult;
 import io.openapiprocessor.jsonschema.schema.DocumentLoader;

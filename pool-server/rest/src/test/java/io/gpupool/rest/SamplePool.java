@@ -25,8 +25,8 @@ import io.gpupool.server.identity.UserInfo;
 import io.gpupool.server.inprocess.PoolStub;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.MetricSample;
-import io.gpupool.server.service.PoolReader;
-import io.gpupool.server.service.PoolSnapshot;
+import io.gpupool.server.view.PoolReader;
+import io.gpupool.server.view.PoolSnapshot;
 import io.gpupool.transport.metrics.ProcessMeters;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
@@ -45,8 +45,8 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /** A pool that holds what a test has put there, for who knows its token. */
-final class SamplePool implements PoolReader, PoolStub {
-  static final String TOKEN = "gpupool_sample";
+public final class SamplePool implements PoolReader, PoolStub {
+  public static final String TOKEN = "gpupool_sample";
   static final String USER_TOKEN = "gpupool_user";
   static final String READER_TOKEN = "gpupool_reader";
   private static final Map<String, Role> ROLES =
@@ -54,21 +54,21 @@ final class SamplePool implements PoolReader, PoolStub {
   private static final Holder HOLDER =
       Holder.newBuilder().setHost("pc").setPid(7).setProgram("train").setUser("ada").build();
 
-  final ProcessMeters meters = new ProcessMeters("gpupool-test", Optional.empty());
-  volatile PoolSnapshot snapshot;
+  public final ProcessMeters meters = new ProcessMeters("gpupool-test", Optional.empty());
+  public volatile PoolSnapshot snapshot;
   volatile Optional<String> trouble = Optional.empty();
   volatile boolean isStuck;
-  volatile boolean needsTokens = true;
+  public volatile boolean needsTokens = true;
 
   /** What the control plane answers; each call is a fault unless a test says otherwise. */
-  volatile Function<Object, Message> plane =
+  public volatile Function<Object, Message> plane =
       request -> {
         throw Status.INTERNAL
             .withDescription("no call is expected: " + request)
             .asRuntimeException();
       };
 
-  SamplePool(int leases) {
+  public SamplePool(int leases) {
     snapshot =
         new PoolSnapshot(
             "gpu-1",
@@ -119,7 +119,7 @@ final class SamplePool implements PoolReader, PoolStub {
   }
 
   /** A port that answers with this pool, in clear text. */
-  RestServer serve(InetSocketAddress address) throws IOException {
+  public RestServer serve(InetSocketAddress address) throws IOException {
     return RestServer.start(this, this, address, Optional.empty(), meters);
   }
 
@@ -182,7 +182,7 @@ final class SamplePool implements PoolReader, PoolStub {
   }
 
   /** What another server of the pool, with nothing of its own, tells of it. */
-  PoolSnapshot atAnotherServer() {
+  public PoolSnapshot atAnotherServer() {
     return new PoolSnapshot(
         "gpu-2",
         snapshot.servers(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.service.CallExecutors;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.transport.tls.TlsEngines;

@@ -7,6 +7,7 @@ import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.AsyncStateStore;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.oidc.TokenVerifier;
+import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;

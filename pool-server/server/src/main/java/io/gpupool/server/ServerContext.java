@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.server.inventory.ServedGpus;
+import io.gpupool.server.options.ServerOptions;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.util.Optional;
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.ListRequest;
-import io.gpupool.server.session.CallStreamPort;
+import io.gpupool.server.stream.CallStreamPort;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import java.io.IOException;

@@ -4,7 +4,7 @@ package io.gpupool.server.command;
 import io.gpupool.cli.Installation;
 import io.gpupool.server.sandbox.SandboxMode;
 import io.gpupool.server.sandbox.UserRange;
-import io.gpupool.server.session.WorkerCommand;
+import io.gpupool.server.worker.WorkerCommand;
 import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;

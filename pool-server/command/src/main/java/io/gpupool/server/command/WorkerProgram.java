@@ -5,7 +5,7 @@ import io.gpupool.cli.Installation;
 import io.gpupool.server.sandbox.SandboxMode;
 import io.gpupool.server.sandbox.SandboxOptions;
 import io.gpupool.server.sandbox.UserRange;
-import io.gpupool.server.session.WorkerCommand;
+import io.gpupool.server.worker.WorkerCommand;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.health;
 
-import io.gpupool.server.session.WorkerCommand;
+import io.gpupool.server.worker.WorkerCommand;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.util.ArrayList;

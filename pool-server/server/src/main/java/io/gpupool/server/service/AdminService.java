@@ -40,6 +40,8 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
+import io.gpupool.server.view.AdminView;
+import io.gpupool.server.view.ServerView;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import java.util.OptionalLong;

@@ -27,6 +27,7 @@ import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
+import io.gpupool.server.view.LeaseView;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;

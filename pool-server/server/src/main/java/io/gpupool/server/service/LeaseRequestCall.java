@@ -12,6 +12,7 @@ import io.gpupool.server.lease.queue.QueueClient;
 import io.gpupool.server.lease.queue.QueueEntry;
 import io.gpupool.server.lease.queue.RequestIdentity;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.view.LeaseView;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import java.util.Optional;

@@ -27,6 +27,7 @@ import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.tenant.AuthInterceptor;
+import io.gpupool.server.view.PoolView;
 import io.gpupool.wire.Versions;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;

@@ -19,6 +19,8 @@ import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
+import io.gpupool.server.view.PoolView;
+import io.gpupool.server.view.ServerDirectory;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The gRPC services for agents and admins, and the views of the pool. */
+/** The gRPC services for agents and admins. */
 package io.gpupool.server.service;

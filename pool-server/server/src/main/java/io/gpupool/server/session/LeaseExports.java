@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.worker.WorkerLink;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.lease.model.LeaseTopology;
+import io.gpupool.server.stream.CallStream;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;

@@ -6,6 +6,10 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeasedSession;
+import io.gpupool.server.stream.CallStream;
+import io.gpupool.server.worker.Worker;
+import io.gpupool.server.worker.WorkerSession;
+import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ScheduleSlot;
@@ -38,7 +42,7 @@ import org.slf4j.spi.LoggingEventBuilder;
  * Every state can go to ENDING. There is no worker before the handshake, so that a session to which
  * nobody connects costs next to nothing.
  */
-public final class Session implements LeasedSession {
+public final class Session implements LeasedSession, WorkerSession {
   public enum State {
     OPENING,
     JOINING,
@@ -207,8 +211,8 @@ public final class Session implements LeasedSession {
     actions.forEach(Runnable::run);
   }
 
-  /** The worker has said something after its hello. */
-  void onMessage(TextMessage message) {
+  @Override
+  public void onMessage(TextMessage message) {
     switch (message.type()) {
       case "stats" -> {
         stats = stats.next(message, timers.nowNanos());
@@ -244,8 +248,8 @@ public final class Session implements LeasedSession {
     worker.ifPresentOrElse(Worker::end, () -> control.execute(onGone));
   }
 
-  /** The worker's process is dead. */
-  void workerExited(int status) {
+  @Override
+  public void workerExited(int status) {
     connectTimer.cancel();
     if (state != State.ENDING) {
       state = State.ENDING;

@@ -2,6 +2,8 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.cache.TenantFiles;
+import io.gpupool.server.worker.Worker;
+import io.gpupool.server.worker.WorkerLink;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.TextMessage;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;

@@ -1,5 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * Sessions of programs on leases, the workers that serve them, and the port where programs connect.
- */
+/** Sessions of programs on leases. */
 package io.gpupool.server.session;

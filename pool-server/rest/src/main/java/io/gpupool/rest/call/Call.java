@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rest.call;
+
+import com.google.gson.JsonObject;
+import com.google.protobuf.Message;
+import io.gpupool.json.JsonForm;
+import io.gpupool.rest.http.ProblemException;
+import io.gpupool.rest.openapi.Operation;
+import io.gpupool.server.history.GpuHistory;
+import io.gpupool.server.history.Window;
+import io.gpupool.server.identity.UserInfo;
+import io.gpupool.server.view.PoolSnapshot;
+import io.grpc.MethodDescriptor;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A request that has been checked against its operation.
+ *
+ * @param variables the values of the path's segments in braces, in order
+ * @param query the values of the operation's parameters
+ * @param headers the values of a header; empty if the request does not have it
+ * @param body the body of the request; an empty object if it has none
+ * @param token the token that the caller shows
+ */
+public record Call(
+    Operation operation,
+    List<String> variables,
+    Map<String, String> query,
+    HeaderValues headers,
+    JsonObject body,
+    Optional<String> token,
+    ControlPlaneClient pool) {
+  /** The headers of a request. */
+  public interface HeaderValues {
+    List<String> of(String name);
+  }
+
+  public Call with(JsonObject checked) {
+    return new Call(operation, variables, query, headers, checked, token, pool);
+  }
+
+  /** Of what the path names; empty if it names nothing. */
+  public String id() {
+    return String.join("/", variables);
+  }
+
+  public boolean isSet(String parameter) {
+    return Boolean.parseBoolean(query.get(parameter));
+  }
+
+  /** Who calls. */
+  public UserInfo caller() throws ProblemException {
+    Optional<UserInfo> caller = pool.caller(token);
+    if (caller.isEmpty()) {
+      throw unknownCaller();
+    }
+    return caller.get();
+  }
+
+  /** All that the caller may see now. */
+  public PoolSnapshot snapshot() throws ProblemException {
+    Optional<PoolSnapshot> snapshot = pool.snapshot(token);
+    if (snapshot.isEmpty()) {
+      throw unknownCaller();
+    }
+    return snapshot.get();
+  }
+
+  /** What a GPU was used for, as the caller may see it; empty if it is another server's. */
+  public Optional<GpuHistory> history(String gpu, Window window) throws ProblemException {
+    return pool.history(token, gpu, window);
+  }
+
+  /** Why no program can be served now. */
+  public Optional<String> trouble() throws ProblemException {
+    return pool.trouble();
+  }
+
+  /** Has the control plane do something with the caller's rights. */
+  public <Q, A> A ask(MethodDescriptor<Q, A> method, Q request) throws ProblemException {
+    return pool.ask(method, token, request);
+  }
+
+  /** Adds what the body says to a message whose fields it has. */
+  public <B extends Message.Builder> B into(B message) {
+    JsonForm.into(body, message);
+    return message;
+  }
+
+  private ProblemException unknownCaller() throws ProblemException {
+    return new ProblemException(
+        401,
+        token.isEmpty()
+            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"
+                + " 'gpupool tenant token create'"
+            : pool.refusal(token),
+        Map.of("WWW-Authenticate", "Bearer"));
+  }
+}

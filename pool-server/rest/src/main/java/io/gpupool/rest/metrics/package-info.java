@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Meters of the pool, for scrapes and for reporters. */
+package io.gpupool.rest.metrics;

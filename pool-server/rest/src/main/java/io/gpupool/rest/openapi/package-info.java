@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The OpenAPI document and its schemas, by which requests are checked. */
+package io.gpupool.rest.openapi;

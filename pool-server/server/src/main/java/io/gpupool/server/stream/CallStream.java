@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.stream;
+
+import io.gpupool.wire.ServerHello;
+import io.netty.channel.unix.FileDescriptor;
+import java.util.concurrent.CompletableFuture;
+
+/** A connection on the call-stream port whose handshake has been read. For any thread. */
+public interface CallStream {
+  /** Sends the answer and closes. */
+  void refuse(ServerHello answer);
+
+  /**
+   * Sends the answer and takes the connection out of the event loop.
+   *
+   * @return the descriptor, now the caller's; fails when the connection has broken. Completed on an
+   *     event loop.
+   */
+  CompletableFuture<FileDescriptor> accept(ServerHello answer);
+}

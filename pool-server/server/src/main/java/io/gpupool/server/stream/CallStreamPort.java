@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.stream;
+
+import io.gpupool.server.tls.TlsGate;
+import io.gpupool.server.tls.TlsHandOver;
+import io.gpupool.transport.AcceptFailures;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.EarlyBytes;
+import io.gpupool.transport.ExactReads;
+import io.gpupool.transport.StreamKeepAlive;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.wire.ClientHello;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BiConsumer;
+
+/**
+ * The TCP port of the call streams. It reads a handshake and passes the connection on; without TLS
+ * the event loop never sees a byte of the call stream itself. The number of connections with an
+ * unfinished handshake is limited: one too many displaces the oldest, so that silent strangers
+ * cannot keep programs out.
+ */
+public final class CallStreamPort {
+  public static final int MAX_UNFINISHED = 512;
+
+  private final Channel server;
+  private final Set<Channel> unfinished = new LinkedHashSet<>();
+
+  /**
+   * Opens the port.
+   *
+   * @param tls with which connections begin; empty: in clear text
+   * @param join takes each complete hello, on the event loop
+   */
+  public CallStreamPort(
+      InetSocketAddress address,
+      EventLoopGroup loops,
+      Optional<TlsContext> tls,
+      BiConsumer<ClientHello, CallStream> join) {
+    server =
+        new ServerBootstrap()
+            .group(loops)
+            .channel(EpollServerSocketChannel.class)
+            .handler(new AcceptFailures("port of the call streams"))
+            .option(ChannelOption.SO_REUSEADDR, true)
+            .option(ChannelOption.SO_BACKLOG, 1024)
+            .childOption(ChannelOption.AUTO_READ, false)
+            .childOption(ChannelOption.TCP_NODELAY, true)
+            .childHandler(
+                new ChannelInitializer<EpollSocketChannel>() {
+                  @Override
+                  protected void initChannel(EpollSocketChannel channel) {
+                    StreamKeepAlive.enable(channel);
+                    begin(channel);
+                    if (tls.isPresent()) {
+                      HandshakeHandler handler =
+                          new HandshakeHandler(
+                              channel, join, () -> finish(channel), TlsHandOver::begin);
+                      channel.pipeline().addLast(new TlsGate(tls.get()), handler, new EarlyBytes());
+                      return;
+                    }
+                    HandshakeHandler handler =
+                        new HandshakeHandler(
+                            channel, join, () -> finish(channel), Detaching::detach);
+                    channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
+                    channel.pipeline().addLast(handler);
+                  }
+                })
+            .bind(address)
+            .syncUninterruptibly()
+            .channel();
+  }
+
+  public int port() {
+    return ((InetSocketAddress) server.localAddress()).getPort();
+  }
+
+  public void close() {
+    server.close();
+    synchronized (unfinished) {
+      Set.copyOf(unfinished).forEach(Channel::close);
+    }
+  }
+
+  private void begin(Channel channel) {
+    synchronized (unfinished) {
+      unfinished.add(channel);
+      if (unfinished.size() > MAX_UNFINISHED) {
+        Channel oldest = unfinished.iterator().next();
+        unfinished.remove(oldest);
+        oldest.close();
+      }
+    }
+  }
+
+  private void finish(Channel channel) {
+    synchronized (unfinished) {
+      unfinished.remove(channel);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.stream;
+
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.WireException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
+import javax.net.ssl.SSLException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A reader of the 64 bytes of one connection's handshake. It reads not a byte more: what follows is
+ * the worker's. Runs on the channel's event loop.
+ */
+final class HandshakeHandler extends ChannelInboundHandlerAdapter implements CallStream {
+  static final long LIMIT_MILLIS = 10_000;
+  private static final Logger LOG = LoggerFactory.getLogger(HandshakeHandler.class);
+
+  private final EpollSocketChannel channel;
+  private final BiConsumer<ClientHello, CallStream> join;
+  private final Runnable onFinished;
+  private final Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver;
+  private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
+  private ScheduledFuture<?> limit;
+
+  /**
+   * For one connection.
+   *
+   * @param handOver makes of it what the worker gets; with TLS, bytes beyond the handshake go to
+   *     the next handler
+   */
+  HandshakeHandler(
+      EpollSocketChannel channel,
+      BiConsumer<ClientHello, CallStream> join,
+      Runnable onFinished,
+      Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver) {
+    this.channel = channel;
+    this.join = join;
+    this.onFinished = onFinished;
+    this.handOver = handOver;
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext context) {
+    limit =
+        context
+            .executor()
+            .schedule(
+                () -> refuse("no complete handshake within " + LIMIT_MILLIS / 1000 + " s"),
+                LIMIT_MILLIS,
+                TimeUnit.MILLISECONDS);
+    context.read();
+  }
+
+  /** How much of the handshake is still to come. */
+  int missingBytes() {
+    return hello.remaining();
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext context, Object value) {
+    ByteBuf bytes = (ByteBuf) value;
+    if (!hello.hasRemaining()) {
+      context.fireChannelRead(bytes);
+      return;
+    }
+    try {
+      int taken = Math.min(bytes.readableBytes(), hello.remaining());
+      bytes.readBytes(hello.limit(hello.position() + taken));
+      hello.limit(hello.capacity());
+      if (bytes.isReadable()) {
+        context.fireChannelRead(bytes.retain());
+      }
+    } finally {
+      bytes.release();
+    }
+    if (!ClientHello.canStartWith(hello.duplicate().flip())) {
+      refuse("not a gpupool call stream (bad magic); the control port is another");
+    } else if (hello.hasRemaining()) {
+      context.read();
+    } else {
+      finish();
+      try {
+        join.accept(ClientHello.decode(hello.array()), this);
+      } catch (WireException e) {
+        refuse(e.getMessage());
+      }
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext context) {
+    finish();
+    context.fireChannelInactive();
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    if (cause.getCause() instanceof SSLException) {
+      LOG.info(
+          "call stream from {} refused: {}",
+          channel.remoteAddress(),
+          cause.getCause().getMessage());
+    }
+    LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
+    context.close();
+  }
+
+  @Override
+  public void refuse(ServerHello answer) {
+    LOG.info("call stream from {} refused: {}", channel.remoteAddress(), answer.text());
+    channel
+        .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
+        .addListener(ChannelFutureListener.CLOSE);
+  }
+
+  @Override
+  public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+    CompletableFuture<FileDescriptor> detached = new CompletableFuture<>();
+    channel
+        .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
+        .addListener(sent -> {
+          if (sent.isSuccess()) {
+            handOver
+                .apply(channel)
+                .whenComplete((descriptor, failure) -> {
+                  if (failure == null) {
+                    detached.complete(descriptor);
+                  } else {
+                    detached.completeExceptionally(failure);
+                  }
+                });
+          } else {
+            detached.completeExceptionally(sent.cause());
+          }
+        });
+    return detached;
+  }
+
+  private void refuse(String reason) {
+    finish();
+    refuse(ServerHello.refused(ServerHello.BAD_HANDSHAKE, reason));
+  }
+
+  private void finish() {
+    if (limit != null) {
+      limit.cancel(false);
+    }
+    onFinished.run();
+  }
+}

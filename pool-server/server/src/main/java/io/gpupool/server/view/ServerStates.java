@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.view;
+
+import io.gpupool.control.v1.ServerInfo;
+import io.gpupool.server.lease.cluster.Drains;
+import io.gpupool.server.lease.cluster.IdleServerTracker;
+import java.util.Locale;
+
+/** The states of the pool's servers: whether they drain, and since when they are idle. */
+public record ServerStates(Drains drains, IdleServerTracker idleServers) {
+  boolean isStopping() {
+    return drains.isStopping();
+  }
+
+  /** Whether a server grants leases. */
+  ServerInfo.State state(String server) {
+    return ServerInfo.State.valueOf("STATE_" + drains.state(server).toUpperCase(Locale.ROOT));
+  }
+
+  /** The time since a server's last lease ended; 0: it has some. */
+  long idleMillis(String server) {
+    return idleServers.idleMillis(server);
+  }
+
+  /** When a draining server ends its leases, since 1970; 0: not at all. */
+  long drainDeadlineAtMillis(String server) {
+    return drains.of(server).stream()
+        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
+        .findFirst()
+        .orElse(0);
+  }
+}

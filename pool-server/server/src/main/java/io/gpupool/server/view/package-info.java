@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Views of the pool as messages, each with what its caller may see. */
+package io.gpupool.server.view;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.worker;
+
+import io.gpupool.runtime.Timers;
+import io.gpupool.transport.Detaching;
+import io.gpupool.wire.TextMessage;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A worker process, from the decision to start it until it is dead. Owned by the control thread.
+ */
+public final class Worker {
+  private static final long KILL_AFTER_MILLIS = 500;
+  private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
+
+  final String token;
+
+  /** Whether its assignment says what of the GPUs it is to see. */
+  public final boolean seesAssigned;
+
+  /** Its own user id; empty where it has the server's. */
+  final OptionalLong user;
+
+  private final Timers timers;
+  private final List<Runnable> onLink = new ArrayList<>();
+  private Optional<Process> process = Optional.empty();
+  private Optional<WorkerLink> link = Optional.empty();
+  private Optional<DescriptorInbox> inbox = Optional.empty();
+  private Optional<WorkerSession> session = Optional.empty();
+  private boolean taken;
+  private boolean ending;
+  private boolean dead;
+
+  Worker(String token, boolean seesAssigned, OptionalLong user, Timers timers) {
+    this.token = token;
+    this.seesAssigned = seesAssigned;
+    this.user = user;
+    this.timers = timers;
+  }
+
+  public OptionalInt pid() {
+    return process.map(p -> OptionalInt.of((int) p.pid())).orElse(OptionalInt.empty());
+  }
+
+  Optional<WorkerSession> session() {
+    return session;
+  }
+
+  boolean isUsable() {
+    return !ending && !dead;
+  }
+
+  /** Whether it has no session and is promised to none. */
+  boolean isSpare() {
+    return isUsable() && !taken;
+  }
+
+  /** Promises it to a session. */
+  void take() {
+    taken = true;
+  }
+
+  boolean isLinked() {
+    return link.isPresent();
+  }
+
+  /**
+   * Gives the worker its session; it hears of it as soon as it listens.
+   *
+   * @param files descriptors that follow the message, made when it is sent; after them comes the
+   *     worker's end of a socket for descriptors
+   */
+  public void assign(
+      WorkerSession to, TextMessage assignment, List<Supplier<FileDescriptor>> files) {
+    session = Optional.of(to);
+    whenLinked(() -> {
+      WorkerLink own = link.orElseThrow();
+      own.send(assignment);
+      try {
+        files.forEach(file -> own.send(file.get()));
+        DescriptorInbox opened = DescriptorInbox.open();
+        inbox = Optional.of(opened);
+        own.send(opened.workersEnd());
+      } catch (UncheckedIOException e) {
+        to.end("its worker cannot have what it shares with the server: " + e.getCause());
+      }
+    });
+  }
+
+  /** A descriptor that the worker has handed over with a message. */
+  public int takeDescriptor() throws IOException {
+    return inbox.orElseThrow(() -> new IOException("the worker has no session")).take();
+  }
+
+  /** Runs when the worker listens, at once if it does; never if it dies before. */
+  public void whenLinked(Runnable action) {
+    if (link.isPresent()) {
+      action.run();
+    } else {
+      onLink.add(action);
+    }
+  }
+
+  /** Tells it something; not if it does not listen yet, or any more. */
+  public void send(TextMessage message) {
+    link.ifPresent(to -> to.send(message));
+  }
+
+  /** The same, followed by a descriptor, which is closed here. */
+  public void send(TextMessage message, FileDescriptor descriptor) {
+    if (link.isPresent()) {
+      link.get().send(message);
+      link.get().send(descriptor);
+    } else {
+      Detaching.closeQuietly(descriptor);
+    }
+  }
+
+  /** Hands over the call stream; the worker must be linked. */
+  public void attach(FileDescriptor stream) {
+    WorkerLink to = link.orElseThrow();
+    to.send(TextMessage.ofType("attach").build());
+    to.send(stream);
+  }
+
+  /** Hands over a connection with the program's worker of another link. */
+  public void peer(int to, FileDescriptor stream) {
+    WorkerLink own = link.orElseThrow();
+    own.send(TextMessage.ofType("peer").put("link", to).build());
+    own.send(stream);
+  }
+
+  /** Says that there will be none. */
+  public void peerFailed(int to, String why) {
+    link.orElseThrow().send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
+  }
+
+  void started(Process started) {
+    process = Optional.of(started);
+    if (ending) {
+      started.destroyForcibly();
+    }
+  }
+
+  void linked(WorkerLink to) {
+    link = Optional.of(to);
+    if (ending) {
+      to.close();
+      return;
+    }
+    List<Runnable> actions = List.copyOf(onLink);
+    onLink.clear();
+    actions.forEach(Runnable::run);
+  }
+
+  /** Asks the process to exit and kills it if it has not done so soon. */
+  public void end() {
+    if (ending || dead) {
+      return;
+    }
+    ending = true;
+    if (link.isPresent()) {
+      link.get().close();
+      timers.after(KILL_AFTER_MILLIS, this::kill);
+    } else {
+      kill();
+    }
+  }
+
+  /** The process is dead, or could not be started. */
+  void exited() {
+    dead = true;
+    onLink.clear();
+    link.ifPresent(WorkerLink::close);
+    inbox.ifPresent(DescriptorInbox::close);
+    inbox = Optional.empty();
+  }
+
+  private void kill() {
+    if (!dead) {
+      process.ifPresent(p -> {
+        LOG.debug("killing worker {}", p.pid());
+        p.destroyForcibly();
+      });
+    }
+  }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.worker;
+
+import io.gpupool.runtime.Timers;
+import io.gpupool.wire.DriverEnvironment;
+import java.io.File;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The worker processes of this server, some of them spare. Owned by the control thread. Processes
+ * are started on a thread of their own that lives as long as the server, because the kernel ties a
+ * worker's parent-death signal to the thread that started it.
+ */
+public final class WorkerPool {
+  private static final long START_LIMIT_MILLIS = 60_000;
+  private static final long REFILL_DELAY_MILLIS = 300;
+  private static final long MAX_BACKOFF_MILLIS = 30_000;
+  private static final int TOKEN_BYTES = 16;
+  private static final Logger LOG = LoggerFactory.getLogger(WorkerPool.class);
+
+  private final WorkerLaunch launch;
+  private final int wantedSpares;
+  private final boolean keepsSpares;
+  private final Timers timers;
+  private final Executor control;
+  private final Executor spawner;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<String, Worker> byToken = new LinkedHashMap<>();
+  private long backoffMillis;
+  private boolean refillPlanned;
+  private boolean everReady;
+  private boolean stopped;
+  private long started;
+  private long failed;
+
+  /** What spares have in their environment; empty until somebody asks. */
+  private Optional<Map<String, String>> ofSpares = Optional.empty();
+
+  private Runnable onLast = () -> {};
+  private Runnable onChanged = () -> {};
+
+  public WorkerPool(
+      WorkerLaunch launch,
+      int wantedSpares,
+      boolean keepsSpares,
+      Timers timers,
+      Executor control,
+      Executor spawner) {
+    this.launch = launch;
+    this.wantedSpares = wantedSpares;
+    this.keepsSpares = keepsSpares;
+    this.timers = timers;
+    this.control = control;
+    this.spawner = spawner;
+  }
+
+  /** Whether none of the spares can serve a program with such an environment. */
+  boolean needsOwn(DriverEnvironment environment) {
+    if (environment.isEmpty() || !launch.startsEarly()) {
+      return false;
+    }
+    if (ofSpares.isEmpty()) {
+      ofSpares =
+          Optional.of(Map.copyOf(launch.process("", OptionalLong.empty(), false).environment()));
+    }
+    return !environment.missingIn(ofSpares.get()).isEmpty();
+  }
+
+  /** A new worker with the driver's start put off until it has its assignment. */
+  Worker takeOwn() {
+    Worker worker = start(true);
+    worker.take();
+    return worker;
+  }
+
+  /** The warmest worker without a session, or a new one; it may still be starting. */
+  Worker take() {
+    Optional<Worker> linked = spares().stream().filter(Worker::isLinked).findFirst();
+    Worker worker =
+        linked
+            .or(() -> spares().stream().findFirst())
+            .orElseGet(() -> start(launch.seesAssigned()));
+    worker.take();
+    planRefill(REFILL_DELAY_MILLIS);
+    return worker;
+  }
+
+  /** Has {@code action} run whenever a worker has started, or will not. */
+  void whenChanged(Runnable action) {
+    onChanged = action;
+  }
+
+  boolean hasSpare() {
+    return !spares().isEmpty();
+  }
+
+  /** Processes that were started and have not reported yet. */
+  int startingCount() {
+    return (int) byToken.values().stream().filter(w -> w.isUsable() && !w.isLinked()).count();
+  }
+
+  public int spareCount() {
+    return (int) spares().stream().filter(Worker::isLinked).count();
+  }
+
+  /** Processes since the start. */
+  public long started() {
+    return started;
+  }
+
+  /** Those of them that died before they reported. */
+  public long failed() {
+    return failed;
+  }
+
+  /** Why no program can be served now; empty if one can, as far as is known. */
+  public Optional<String> trouble() {
+    if (stopped) {
+      return Optional.of("the server is stopping");
+    }
+    if (backoffMillis > 0) {
+      return Optional.of("workers do not start; the server's log says why");
+    }
+    // A server that keeps no spares starts its first worker for the first program.
+    return everReady || wantedSpares == 0
+        ? Optional.empty()
+        : Optional.of("the first worker is still starting");
+  }
+
+  /** Starts as many workers as spares are missing. */
+  public void refill() {
+    refillPlanned = false;
+    for (int missing = wantedSpares - spares().size(); missing > 0 && !stopped; missing--) {
+      start(launch.seesAssigned());
+    }
+  }
+
+  /** Which worker this token was made for, if its process has this id. */
+  Optional<Worker> authenticate(String token, int pid) {
+    return Optional.ofNullable(byToken.get(token))
+        .filter(worker -> worker.isUsable() && !worker.isLinked())
+        .filter(worker -> worker.pid().isEmpty() || worker.pid().getAsInt() == pid);
+  }
+
+  /** A worker says that it is warmed up. */
+  void ready(Worker worker) {
+    backoffMillis = 0;
+    everReady = true;
+    LOG.debug("worker {} is ready", worker.pid().orElse(0));
+  }
+
+  /** Ends all workers; {@code onLast} runs on the control thread when the last one is dead. */
+  public void stop(Runnable action) {
+    stopped = true;
+    onLast = action;
+    List.copyOf(byToken.values()).forEach(Worker::end);
+    if (byToken.isEmpty()) {
+      action.run();
+    }
+  }
+
+  private List<Worker> spares() {
+    return byToken.values().stream().filter(Worker::isSpare).toList();
+  }
+
+  private Worker start(boolean late) {
+    byte[] bits = new byte[TOKEN_BYTES];
+    random.nextBytes(bits);
+    Worker worker =
+        new Worker(
+            HexFormat.of().formatHex(bits),
+            launch.seesAssigned(),
+            launch.sandbox().takeUser(),
+            timers);
+    byToken.put(worker.token, worker);
+    worker.whenLinked(this::changed);
+    started++;
+    spawner.execute(() -> spawn(worker, late));
+    timers.after(
+        START_LIMIT_MILLIS,
+        () -> {
+          if (worker.isUsable() && !worker.isLinked()) {
+            LOG.error("worker {} did not report in time", worker.pid().orElse(0));
+            worker.end();
+          }
+        });
+    return worker;
+  }
+
+  /** On the spawner's thread. */
+  private void spawn(Worker worker, boolean late) {
+    try {
+      ProcessBuilder builder = launch.process(worker.token, worker.user, late);
+      builder.redirectInput(new File("/dev/null"));
+      builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
+      builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+      Process process = builder.start();
+      control.execute(() -> worker.started(process));
+      process.onExit().thenRunAsync(() -> exited(worker, process.exitValue()), control);
+    } catch (IOException e) {
+      LOG.error("cannot start a worker: {}", e.getMessage());
+      control.execute(() -> exited(worker, -1));
+    }
+  }
+
+  private void exited(Worker worker, int status) {
+    boolean expected = !worker.isUsable();
+    byToken.remove(worker.token);
+    launch.sandbox().giveBack(worker.user);
+    worker.exited();
+    if (worker.session().isPresent()) {
+      worker.session().get().workerExited(status);
+    } else if (!expected && !stopped) {
+      LOG.error(
+          "spare worker {} exited with status {}; its messages are above",
+          worker.pid().orElse(0),
+          status);
+    }
+    if (!worker.isLinked()) {
+      failed++;
+      backoffMillis = Math.min(MAX_BACKOFF_MILLIS, Math.max(1000, backoffMillis * 2));
+    }
+    planRefill(Math.max(backoffMillis, REFILL_DELAY_MILLIS));
+    changed();
+    if (stopped && byToken.isEmpty()) {
+      onLast.run();
+    }
+  }
+
+  private void changed() {
+    if (!stopped) {
+      onChanged.run();
+    }
+  }
+
+  private void planRefill(long delayMillis) {
+    if (keepsSpares && !refillPlanned && !stopped) {
+      refillPlanned = true;
+      timers.after(delayMillis, this::refill);
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.worker;
+
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.UnixAddress;
+import io.gpupool.wire.TextMessage;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The abstract unix socket on which workers report. A connection must start with the token of a
+ * worker that this server has started, sent by that worker's process. Its handlers run on the event
+ * loop and pass everything on to the control thread.
+ */
+public final class WorkerSocket {
+  /** As long as a worker has for its start: its launcher connects, the worker itself says hello. */
+  private static final long HELLO_LIMIT_SECONDS = 60;
+
+  /** Messages of a worker that wait for the control thread; at most so many and one read's more. */
+  private static final int MAX_UNHEARD = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(WorkerSocket.class);
+
+  private final Executor control;
+  private final WorkerPool workers;
+  private final Channel server;
+
+  public WorkerSocket(
+      UnixAddress address, EventLoopGroup loops, Executor control, WorkerPool workers) {
+    this.control = control;
+    this.workers = workers;
+    server =
+        address.listen(
+            loops,
+            channel ->
+                channel.pipeline().addLast(new TextMessageDecoder(), new Connection(channel)));
+  }
+
+  public void close() {
+    server.close();
+  }
+
+  /** One connection; {@code worker} is the control thread's. */
+  private final class Connection extends SimpleChannelInboundHandler<TextMessage> {
+    private final EpollDomainSocketChannel channel;
+    private final AtomicInteger unheard = new AtomicInteger();
+    private Optional<Worker> worker = Optional.empty();
+
+    Connection(EpollDomainSocketChannel channel) {
+      this.channel = channel;
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext context) {
+      context
+          .executor()
+          .schedule(
+              () -> control.execute(this::closeIfUnknown), HELLO_LIMIT_SECONDS, TimeUnit.SECONDS);
+    }
+
+    @Override
+    protected void channelRead0(ChannelHandlerContext context, TextMessage message)
+        throws Exception {
+      int pid = channel.peerCredentials().pid();
+      if (unheard.incrementAndGet() >= MAX_UNHEARD) {
+        channel.config().setAutoRead(false);
+      }
+      control.execute(() -> {
+        try {
+          onMessage(message, pid);
+        } finally {
+          unheard.decrementAndGet();
+          readOnIfHeard();
+        }
+      });
+      // The last of them may have been heard just before reading was stopped.
+      readOnIfHeard();
+    }
+
+    private void readOnIfHeard() {
+      if (unheard.get() == 0) {
+        channel.config().setAutoRead(true);
+      }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+      control.execute(() -> worker.ifPresent(Worker::end));
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      LOG.warn("control socket of a worker: {}", cause.getMessage());
+      context.close();
+    }
+
+    private void onMessage(TextMessage message, int pid) {
+      if (worker.isEmpty()) {
+        worker =
+            message.type().equals("hello")
+                ? workers.authenticate(message.get("token").orElse(""), pid)
+                : Optional.empty();
+        worker.ifPresent(w -> w.linked(new WorkerLink(channel)));
+        closeIfUnknown();
+      } else if (message.type().equals("ready")) {
+        workers.ready(worker.get());
+      } else {
+        worker.get().session().ifPresent(session -> session.onMessage(message));
+      }
+    }
+
+    private void closeIfUnknown() {
+      if (worker.isEmpty() && channel.isOpen()) {
+        LOG.warn("a stranger connected to the workers' control socket");
+        channel.close();
+      }
+    }
+  }
+}

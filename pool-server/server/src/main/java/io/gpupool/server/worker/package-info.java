@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Worker processes: their start, the socket on which they report, and the pool of spare ones. */
+package io.gpupool.server.worker;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.options;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gpupool.server.driver.DriverOptions;
+import io.gpupool.server.gpu.GpuSpec;
+import io.gpupool.server.limits.ServerLimits;
+import io.gpupool.server.oidc.OidcOptions;
+import io.gpupool.server.worker.WorkerCommand;
+import io.gpupool.transport.tls.TlsFiles;
+import java.net.InetAddress;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ServerOptionsTest {
+  @Test
+  void gpuSpec_knownForms_areTaken() {
+    assertThat(new GpuSpec("all").isSoft()).isFalse();
+    assertThat(new GpuSpec("soft:2,mem=8Gi,cc=12.0").isSoft()).isTrue();
+    assertThat(new GpuSpec("soft").text()).isEqualTo("soft:1");
+    assertThat(new GpuSpec("soft,mem=1Gi").text()).isEqualTo("soft:1,mem=1Gi");
+  }
+
+  @Test
+  void gpuSpec_anythingElse_saysWhatIsWrong() {
+    for (String text :
+        new String[] {
+          "",
+          "none",
+          "soft:0",
+          "soft:65",
+          "soft:x",
+          "soft:1,mem=1",
+          "soft:1,cc=9",
+          "soft:1,x=1",
+          "all,mem=1Gi,cc=x",
+          "softer:1",
+          "soft:1,"
+        }) {
+      assertThatThrownBy(() -> new GpuSpec(text))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("--gpus");
+    }
+  }
+
+  @Test
+  void options_thatGuardNothing_areRefused(@TempDir Path folder) {
+    TlsFiles roots =
+        new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(folder.resolve("ca.pem")));
+    assertThatThrownBy(() -> options(roots, ServerOptions.Auth.none, Optional.empty()))
+        .hasMessageContaining("--tls-client-ca")
+        .hasMessageContaining("--tls-cert");
+    OidcOptions issuer =
+        new OidcOptions(URI.create("https://a.example"), "gpupool", "t", "r", Optional.empty());
+    assertThatThrownBy(() -> options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.of(issuer)))
+        .hasMessageContaining("--auth tokens");
+  }
+
+  @Test
+  void options_whoeverConnectsMayDoAnything_isDevelopment(@TempDir Path folder) {
+    Optional<Path> file = Optional.of(folder.resolve("x.pem"));
+    assertThat(options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.empty()).isDevelopment())
+        .isTrue();
+    assertThat(
+            options(
+                    new TlsFiles(file, file, Optional.empty()),
+                    ServerOptions.Auth.none,
+                    Optional.empty())
+                .isDevelopment())
+        .isTrue();
+    assertThat(
+            options(new TlsFiles(file, file, file), ServerOptions.Auth.none, Optional.empty())
+                .isDevelopment())
+        .isFalse();
+  }
+
+  private static ServerOptions options(
+      TlsFiles tls, ServerOptions.Auth auth, Optional<OidcOptions> oidc) {
+    return new ServerOptions(
+        new GpuSpec("soft:1"),
+        InetAddress.getLoopbackAddress(),
+        0,
+        0,
+        Optional.empty(),
+        Optional.empty(),
+        Optional.empty(),
+        tls,
+        Optional.empty(),
+        false,
+        Optional.of(auth),
+        oidc,
+        Optional.empty(),
+        Optional.empty(),
+        Optional.empty(),
+        Map.of(),
+        DriverOptions.USUAL,
+        0,
+        true,
+        ServerOptions.MissingPtx.fail,
+        ServerLimits.USUAL,
+        WorkerCommand.onThisJava("none", List.of()));
+  }
+}
