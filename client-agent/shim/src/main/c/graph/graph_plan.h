@@ -21,7 +21,7 @@ struct step {
   struct graph_node *node;
   uint8_t kind;  // enum step_kind
   uint32_t phase;
-  uint32_t place;                   // in its phase
+  uint32_t index;                   // in its phase
   uint32_t firstAfter, afterCount;  // of the plan's list
 };
 

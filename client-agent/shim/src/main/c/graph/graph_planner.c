@@ -133,8 +133,8 @@ static CUresult plan_nodes(struct plan *plan, const struct graph *graph, uint32_
   return !result && done < graph->count ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
-/** Whether a step is to be seen in its phase. */
-static bool takes_place(const struct step *step) {
+/** Returns whether the graph of its phase has a node for a step. */
+static bool is_sent(const struct step *step) {
   return step->kind != STEP_NOTHING || step->phase % 2 == 1;
 }
 
@@ -144,14 +144,14 @@ static CUresult sort(struct plan *plan) {
   if (!plan->phases || !plan->order) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < plan->stepCount; i++) {
     struct step *step = &plan->steps[i];
-    if (takes_place(step)) step->place = plan->phases[step->phase].count++;
+    if (is_sent(step)) step->index = plan->phases[step->phase].count++;
   }
   for (uint32_t i = 1; i < plan->phaseCount; i++) {
     plan->phases[i].first = plan->phases[i - 1].first + plan->phases[i - 1].count;
   }
   for (uint32_t i = 0; i < plan->stepCount; i++) {
     const struct step *step = &plan->steps[i];
-    if (takes_place(step)) plan->order[plan->phases[step->phase].first + step->place] = i;
+    if (is_sent(step)) plan->order[plan->phases[step->phase].first + step->index] = i;
   }
   return CUDA_SUCCESS;
 }

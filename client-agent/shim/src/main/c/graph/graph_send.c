@@ -138,10 +138,10 @@ static CUresult append_step(struct buffer *buffer, const struct plan *plan,
     const struct step *before = &plan->steps[plan->after[step->firstAfter + i]];
     if (before->phase == step->phase) record.afterCount++;
   }
-  uint32_t *places = record.afterCount ? grow(buffer, record.afterCount * sizeof *places) : NULL;
-  for (uint32_t i = 0; places && i < step->afterCount; i++) {
+  uint32_t *indexes = record.afterCount ? grow(buffer, record.afterCount * sizeof *indexes) : NULL;
+  for (uint32_t i = 0; indexes && i < step->afterCount; i++) {
     const struct step *before = &plan->steps[plan->after[step->firstAfter + i]];
-    if (before->phase == step->phase) *places++ = before->place;
+    if (before->phase == step->phase) *indexes++ = before->index;
   }
   size_t workStart = buffer->count;
   CUresult result = nothing ? CUDA_SUCCESS : append_work(buffer, work);
@@ -199,7 +199,7 @@ static CUresult send_steps(const struct plan *plan, const struct phase *phase, u
 
 CUresult send_phase(struct plan *plan, struct phase *phase, struct context *context,
                     uint64_t flags, struct graph_node **fault) {
-  uint32_t status = 0, place = NO_STEP;
+  uint32_t status = 0, faultIndex = NO_STEP;
   bool own = !phase->graph;
   CUresult result = CUDA_SUCCESS;
   if (own) {
@@ -209,11 +209,11 @@ CUresult send_phase(struct plan *plan, struct phase *phase, struct context *cont
   if (!result) result = send_steps(plan, phase, context->number, fault);
   if (!result) {
     result = context_result(
-        context, op_graphInstantiate(context->number, phase->graph, flags, &status, &place));
+        context, op_graphInstantiate(context->number, phase->graph, flags, &status, &faultIndex));
   }
   if (!result && status) {
     result = context_result(context, (CUresult)status);
-    if (place < phase->count) *fault = plan->steps[plan->order[phase->first + place]].node;
+    if (faultIndex < phase->count) *fault = plan->steps[plan->order[phase->first + faultIndex]].node;
   }
   if (result && own) {
     op_graphDestroy(context->number, phase->graph);
@@ -230,7 +230,7 @@ CUresult send_work(const struct phase *phase, const struct step *step, const str
   if (!result) result = append_work(&buffer, work);
   if (!result && buffer.failed) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (!result) {
-    result = op_graphSetNode(own->number, phase->graph, step->place, buffer.bytes, buffer.count);
+    result = op_graphSetNode(own->number, phase->graph, step->index, buffer.bytes, buffer.count);
   }
   free(buffer.bytes);
   return result;

@@ -154,7 +154,7 @@ CUresult shim_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
     node->disabled = !isEnabled;
     if (step->kind == STEP_DEVICE) {
       result = op_graphSetEnabled(exec->context->number, plan->phases[step->phase].graph,
-                                  step->place, isEnabled != 0);
+                                  step->index, isEnabled != 0);
     }
   }
   lock_release(&exec->lock);

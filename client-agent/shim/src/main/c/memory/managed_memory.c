@@ -157,8 +157,8 @@ CUresult shim_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t 
 // Prefetching and advice are hints about where pages are; they are kept, and change nothing else.
 
 /** The device of a location, or ON_HOST; false if it is none. */
-static bool place_of(struct location location, int *place) {
-  *place = location.type == LOCATION_DEVICE ? location.id : ON_HOST;
+static bool device_of(struct location location, int *device) {
+  *device = location.type == LOCATION_DEVICE ? location.id : ON_HOST;
   return location.type == LOCATION_DEVICE ? device_find(location.id) != NULL
                                           : location.type >= LOCATION_HOST && location.type <= 4;
 }
@@ -173,15 +173,15 @@ static CUresult prefetch(CUdeviceptr address, size_t bytes, struct location loca
   struct context *context;
   struct range range;
   uint32_t stream;
-  int place;
+  int device;
   CUresult result = context_or_none(&context);
   if (!result) result = stream_number(handle, &context, &stream);
   if (result) return result;
-  if (!place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!device_of(location, &device)) return CUDA_ERROR_INVALID_DEVICE;
   if (!bytes || !find(address, bytes, &range)) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&all.lock);
   for (struct advised *at = all.first; at; at = at->next) {
-    if (at->base == range.base) at->prefetched = place;
+    if (at->base == range.base) at->prefetched = device;
   }
   lock_release(&all.lock);
   return CUDA_SUCCESS;
@@ -246,26 +246,26 @@ CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *size
                                       numPrefetchLocs, flags, hStream);
 }
 
-static void keep(struct advised *advised, enum advice advice, int place) {
-  uint64_t bit = place >= 0 ? UINT64_C(1) << place : 0;
+static void keep(struct advised *advised, enum advice advice, int device) {
+  uint64_t bit = device >= 0 ? UINT64_C(1) << device : 0;
   switch (advice) {
     case SET_READ_MOSTLY:
     case UNSET_READ_MOSTLY:
       advised->readMostly = advice == SET_READ_MOSTLY;
       break;
     case SET_PREFERRED_LOCATION:
-      advised->preferred = place;
+      advised->preferred = device;
       break;
     case UNSET_PREFERRED_LOCATION:
       advised->preferred = NOWHERE;
       break;
     case SET_ACCESSED_BY:
       advised->accessedBy |= bit;
-      advised->accessedByHost |= place == ON_HOST;
+      advised->accessedByHost |= device == ON_HOST;
       break;
     case UNSET_ACCESSED_BY:
       advised->accessedBy &= ~bit;
-      advised->accessedByHost &= place != ON_HOST;
+      advised->accessedByHost &= device != ON_HOST;
       break;
   }
 }
@@ -273,14 +273,14 @@ static void keep(struct advised *advised, enum advice advice, int place) {
 static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice,
                        struct location location) {
   struct range range;
-  int place = ON_HOST;
+  int device = ON_HOST;
   if (advice < SET_READ_MOSTLY || advice > UNSET_ACCESSED_BY) return CUDA_ERROR_INVALID_VALUE;
   bool located = advice == SET_PREFERRED_LOCATION || advice >= SET_ACCESSED_BY;
-  if (located && !place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
+  if (located && !device_of(location, &device)) return CUDA_ERROR_INVALID_DEVICE;
   if (!bytes || !find(address, bytes, &range)) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&all.lock);
   for (struct advised *at = all.first; at; at = at->next) {
-    if (at->base == range.base) keep(at, (enum advice)advice, place);
+    if (at->base == range.base) keep(at, (enum advice)advice, device);
   }
   lock_release(&all.lock);
   return CUDA_SUCCESS;
@@ -306,8 +306,8 @@ static CUresult put_accessors(const struct advised *advised, int *data, size_t c
   return CUDA_SUCCESS;
 }
 
-static int location_type(int place) {
-  return place == NOWHERE ? 0 : place == ON_HOST ? LOCATION_HOST : LOCATION_DEVICE;
+static int location_type(int device) {
+  return device == NOWHERE ? 0 : device == ON_HOST ? LOCATION_HOST : LOCATION_DEVICE;
 }
 
 static CUresult put_attribute(const struct advised *advised, void *data, size_t bytes,

@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum place copy_place(uint64_t address) {
-  if (ranges_find(&deviceRanges, address, NULL)) return PLACE_DEVICE;
-  return ranges_find(&hostRanges, address, NULL) ? PLACE_PINNED : PLACE_HOST;
+enum memory_kind memory_kind_of(uint64_t address) {
+  if (ranges_find(&deviceRanges, address, NULL)) return MEMORY_DEVICE;
+  return ranges_find(&hostRanges, address, NULL) ? MEMORY_PINNED : MEMORY_PAGEABLE;
 }
 
 CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream) {
@@ -201,8 +201,8 @@ static CUresult on_host(void *destination, const void *source, size_t bytes, CUs
 /** A copy whose direction the addresses tell. */
 static CUresult copy_any(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream handle,
                          bool wait) {
-  bool toDevice = copy_place(dst) == PLACE_DEVICE;
-  bool fromDevice = copy_place(src) == PLACE_DEVICE;
+  bool toDevice = memory_kind_of(dst) == MEMORY_DEVICE;
+  bool fromDevice = memory_kind_of(src) == MEMORY_DEVICE;
   void *hostDst = (void *)(uintptr_t)dst;
   const void *hostSrc = (const void *)(uintptr_t)src;
   if (!dst || !src) return bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

@@ -4,10 +4,10 @@
 
 #include "context/context.h"
 
-enum place { PLACE_DEVICE, PLACE_PINNED, PLACE_HOST };
+enum memory_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_PAGEABLE };
 
-/** The kind of memory that an address is in, device memory first. */
-enum place copy_place(uint64_t address);
+/** Returns the kind of memory at an address; an address that is both is device memory. */
+enum memory_kind memory_kind_of(uint64_t address);
 
 /** Sends bytes to the device. The source may be changed as soon as this returns. */
 CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,

@@ -20,7 +20,7 @@ struct copy_extent {
 
 /**
  * Copies in a stream. wait: returns as a synchronous copy does.
- * CUDA_ERROR_INVALID_VALUE: a pitch is too small or larger than the device allows, a box is not within
+ * CUDA_ERROR_INVALID_VALUE: a pitch is too small or larger than the device allows, a region is not within
  * its array or not of whole elements, memory is NULL or ends too early, or a type is unknown.
  */
 CUresult copy3d(const struct copy_operand *from, const struct copy_operand *to,

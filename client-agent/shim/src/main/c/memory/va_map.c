@@ -36,7 +36,7 @@ static void va_maps_reset(void) {
 
 ON_FORK(va_maps_reset);
 
-static CUresult find_place(struct context *context, struct mapping *mapping) {
+static CUresult allocate_aligned(struct context *context, struct mapping *mapping) {
   struct misfits misfits = {0};
   uint64_t whole = mapping->bytes + page_bytes() - DEVICE_ALIGNMENT;
   CUresult result;
@@ -58,7 +58,7 @@ CUresult va_map_allocate(struct context *context, uint64_t bytes, uint64_t *addr
   mapping->bytes = round_up(bytes, page_bytes());
   mapping->context = context;
   mapping->contextId = context->id;
-  CUresult result = find_place(context, mapping);
+  CUresult result = allocate_aligned(context, mapping);
   if (result) {
     free(mapping);
     return result;

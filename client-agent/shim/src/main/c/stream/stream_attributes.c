@@ -17,7 +17,7 @@ enum {
 enum { SYNC_AUTO = 1, SYNC_BLOCKING = 4 };
 
 /** The index of an attribute that is kept; -1: none is. */
-static int place_of(CUstreamAttrID attribute) {
+static int slot_of(CUstreamAttrID attribute) {
   switch (attribute) {
     case ACCESS_POLICY_WINDOW:
       return 0;
@@ -51,8 +51,8 @@ CUresult shim_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
                                    CUstreamAttrValue *value_out) {
   struct stream *stream;
   struct stream_attributes *attributes;
-  int place = place_of(attr);
-  if (!value_out || (place < 0 && attr != PRIORITY)) return CUDA_ERROR_INVALID_VALUE;
+  int slot = slot_of(attr);
+  if (!value_out || (slot < 0 && attr != PRIORITY)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = attributes_of(hStream, &stream, &attributes);
   if (result) return result;
   if (attr == PRIORITY) {
@@ -61,7 +61,7 @@ CUresult shim_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
     memcpy(value_out, &priority, sizeof priority);
     return CUDA_SUCCESS;
   }
-  *value_out = attributes->kept[place];
+  *value_out = attributes->kept[slot];
   if (attr == SYNCHRONIZATION_POLICY && !first_int(value_out)) {
     int policy = SYNC_AUTO;
     memcpy(value_out, &policy, sizeof policy);
@@ -73,16 +73,16 @@ CUresult shim_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
                                    const CUstreamAttrValue *value) {
   struct stream *stream;
   struct stream_attributes *attributes;
-  int place = place_of(attr);
+  int slot = slot_of(attr);
   // A stream's priority is given to it when it is made; here it could only be told differently.
   if (attr == PRIORITY) return CUDA_ERROR_NOT_SUPPORTED;
-  if (!value || place < 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!value || slot < 0) return CUDA_ERROR_INVALID_VALUE;
   if (attr == SYNCHRONIZATION_POLICY &&
       (first_int(value) < SYNC_AUTO || first_int(value) > SYNC_BLOCKING)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult result = attributes_of(hStream, &stream, &attributes);
-  if (!result) attributes->kept[place] = *value;
+  if (!result) attributes->kept[slot] = *value;
   return result;
 }
 
