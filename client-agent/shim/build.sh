@@ -217,12 +217,13 @@ build_program() {
   mkdir -p "$objects"
   write_pins
   write_stubs
-  if grep -q '__libc_start_main,' "$objects/pins.h"; then
-    cat >"$objects/start.c" <<'END'
+  pin=$(grep '__libc_start_main,' "$objects/pins.h" || true)
+  if [ -n "$pin" ]; then
+    echo "$pin" | sed 's/__libc_start_main,/old_start,/' >"$objects/start.c"
+    cat >>"$objects/start.c" <<'END'
 typedef int main_function(int, char **, char **);
 typedef void hook(void);
 extern int old_start(main_function *, int, char **, main_function *, hook *, hook *, void *);
-__asm__(".symver old_start, __libc_start_main@GLIBC_2.2.5");
 extern main_function *__init_array_start[], *__init_array_end[];
 static int construct(int count, char **values, char **environment) {
   for (main_function **next = __init_array_start; next < __init_array_end; next++) {
