@@ -22,6 +22,7 @@ import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -92,7 +93,7 @@ class AgentIT {
           Thread.ofPlatform()
               .start(() -> {
                 try {
-                  shim.write(("echo " + big + "\n").getBytes());
+                  shim.write(("echo " + big + "\n").getBytes(StandardCharsets.UTF_8));
                 } catch (IOException e) {
                   throw new IllegalStateException(e);
                 }
