@@ -27,7 +27,9 @@ import java.util.concurrent.TimeoutException;
 
 /** The socket of an agent, to be created or to be found. */
 public final class AgentSocket {
-  private static final Path SYSTEM = Path.of("/run/gpupool/agent.sock");
+  private static final Path RUN = Path.of("/run");
+  private static final Path SYSTEM_FOLDER = RUN.resolve("gpupool");
+  private static final Path SYSTEM = SYSTEM_FOLDER.resolve("agent.sock");
   private static final String NAME = "gpupool/agent.sock";
   private static final long ANSWER_SECONDS = 15;
 
@@ -35,13 +37,12 @@ public final class AgentSocket {
 
   /** Where an agent listens that was not told. */
   public static UnixAddress toCreate() {
-    Path folder = SYSTEM.getParent();
-    boolean system =
-        Files.isDirectory(folder) ? Files.isWritable(folder) : Files.isWritable(folder.getParent());
+    boolean system = Files.isWritable(Files.isDirectory(SYSTEM_FOLDER) ? SYSTEM_FOLDER : RUN);
     Optional<Path> own = ownPath();
     if (!system && own.isEmpty()) {
       throw new IllegalArgumentException(
-          folder + " is not writable and XDG_RUNTIME_DIR is not set; name a socket with --socket");
+          SYSTEM_FOLDER
+              + " is not writable and XDG_RUNTIME_DIR is not set; name a socket with --socket");
     }
     return new UnixAddress((system ? SYSTEM : own.orElseThrow()).toString());
   }

@@ -46,6 +46,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection to a pool's control plane, made with the first call. Asynchronous calls complete on
@@ -141,7 +142,7 @@ public final class PoolClient implements AutoCloseable {
     CompletableFuture<OpenedSession> opened = new CompletableFuture<>();
     call.start(
         new ClientCall.Listener<>() {
-          private OpenSessionReply reply;
+          private @Nullable OpenSessionReply reply;
 
           @Override
           public void onMessage(OpenSessionReply message) {
@@ -154,16 +155,19 @@ public final class PoolClient implements AutoCloseable {
               opened.completeExceptionally(status.asRuntimeException());
               return;
             }
-            if (!reply.getElsewhere().isEmpty()) {
-              opened.completeExceptionally(new RedirectException(reply.getElsewhere()));
+            OpenSessionReply answer = Objects.requireNonNull(reply, "a good status has a reply");
+            if (!answer.getElsewhere().isEmpty()) {
+              opened.completeExceptionally(new RedirectException(answer.getElsewhere()));
               return;
             }
             // The very address that answered, so that a name with several addresses is no trouble.
             InetSocketAddress peer =
-                (InetSocketAddress) call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
-            String host = reply.getCallStreamHost();
+                (InetSocketAddress)
+                    Objects.requireNonNull(
+                        call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR));
+            String host = answer.getCallStreamHost();
             resolve(host, peer.getAddress())
-                .thenApply(found -> session(reply, host.isEmpty() ? hostOf(peer) : host, found))
+                .thenApply(found -> session(answer, host.isEmpty() ? hostOf(peer) : host, found))
                 .whenComplete((session, failure) -> {
                   if (failure == null) {
                     opened.complete(session);

@@ -111,7 +111,7 @@ public final class WebhookServer implements AutoCloseable {
       return new Answer(200, JSON, admission.answer(body));
     } catch (MalformedReviewException e) {
       LOG.warn("no review: {}", e.getMessage());
-      return Answer.text(400, e.getMessage());
+      return Answer.text(400, String.valueOf(e.getMessage()));
     }
   }
 }

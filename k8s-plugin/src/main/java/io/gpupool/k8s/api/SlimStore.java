@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An informer's store that keeps only the parts of objects that its user needs, because there may
@@ -33,7 +34,7 @@ public final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
   }
 
   @Override
-  public T remove(String key) {
+  public @Nullable T remove(String key) {
     return items.remove(key);
   }
 
@@ -53,7 +54,7 @@ public final class SlimStore<T extends HasMetadata> implements ItemStore<T> {
   }
 
   @Override
-  public T get(String key) {
+  public @Nullable T get(String key) {
     return items.get(key);
   }
 

@@ -44,7 +44,7 @@ record Authority(
     return new Authority(
         credential(data, CERTIFICATE, KEY),
         next,
-        next.isPresent() ? instant(data.get(NEXT_KNOWN)) : Optional.empty(),
+        next.isPresent() ? instant(data.getOrDefault(NEXT_KNOWN, "")) : Optional.empty(),
         certificates(data.getOrDefault(ROOTS, "")));
   }
 

@@ -20,12 +20,14 @@ import io.gpupool.runtime.Timers;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A controller that reserves a lease for each container of each pod that asks for GPUs, holds it
@@ -148,7 +150,7 @@ public final class LeaseController implements AutoCloseable {
   /** The pods' access to the pool. */
   private final class Port implements LeasePool {
     private final Releases releases;
-    private Sweep sweep;
+    private @Nullable Sweep sweep;
 
     private Port(Releases releases) {
       this.releases = releases;
@@ -166,7 +168,7 @@ public final class LeaseController implements AutoCloseable {
 
     @Override
     public void sweepSoon() {
-      sweep.soon();
+      Objects.requireNonNull(sweep, "pods come after the sweep").soon();
     }
   }
 

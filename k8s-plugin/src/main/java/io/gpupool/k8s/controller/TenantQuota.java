@@ -24,7 +24,7 @@ record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> proble
     String tenant = annotations.getOrDefault(Names.TENANT, namespace);
     try {
       if (!NAME.matcher(tenant).matches()) {
-        throw wrong(Names.TENANT, tenant, "is no name of a tenant");
+        throw wrong(annotations, Names.TENANT, "is no name of a tenant");
       }
       return new TenantQuota(tenant, quota(annotations), Optional.empty());
     } catch (IllegalArgumentException e) {
@@ -41,13 +41,12 @@ record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> proble
     try {
       memory.ifPresent(bytes -> quota.setMemoryBytes(bytes.longValueExact()));
     } catch (ArithmeticException e) {
-      throw wrong(Names.QUOTA_MEMORY, annotations.get(Names.QUOTA_MEMORY), "is no number of bytes");
+      throw wrong(annotations, Names.QUOTA_MEMORY, "is not a number of bytes");
     }
     if (leases
         .filter(n -> n.stripTrailingZeros().scale() > 0 || n.compareTo(MAX_LEASES) > 0)
         .isPresent()) {
-      throw wrong(
-          Names.QUOTA_LEASES, annotations.get(Names.QUOTA_LEASES), "is no number of leases");
+      throw wrong(annotations, Names.QUOTA_LEASES, "is not a number of leases");
     }
     leases.ifPresent(count -> quota.setLeases(count.intValueExact()));
     Quota built = quota.build();
@@ -63,15 +62,17 @@ record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> proble
     try {
       amount = Quantity.parse(text.strip());
     } catch (NumberFormatException e) {
-      throw wrong(name, text, e.getMessage());
+      throw wrong(annotations, name, String.valueOf(e.getMessage()));
     }
     if (amount.signum() < 0) {
-      throw wrong(name, text, "is less than nothing");
+      throw wrong(annotations, name, "is less than nothing");
     }
     return Optional.of(amount);
   }
 
-  private static IllegalArgumentException wrong(String annotation, String value, String why) {
-    return new IllegalArgumentException("annotation " + annotation + ": '" + value + "' " + why);
+  private static IllegalArgumentException wrong(
+      Map<String, String> annotations, String name, String why) {
+    return new IllegalArgumentException(
+        "annotation " + name + ": '" + annotations.get(name) + "' " + why);
   }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.k8s.deviceplugin.v1beta1.ListAndWatchResponse;
 import io.grpc.stub.ServerCallStreamObserver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The stream of a kubelet's ListAndWatch call. It sends the newest devices as soon as the kubelet
@@ -10,7 +12,11 @@ import io.grpc.stub.ServerCallStreamObserver;
  */
 final class ListAndWatchStream {
   private final ServerCallStreamObserver<ListAndWatchResponse> kubelet;
-  private DeviceList sent;
+
+  @GuardedBy("this")
+  private @Nullable DeviceList sent;
+
+  @GuardedBy("this")
   private DeviceList newest;
 
   /** May be called only while the call is being accepted. */
@@ -30,7 +36,7 @@ final class ListAndWatchStream {
   private synchronized void send() {
     if (!newest.equals(sent) && kubelet.isReady()) {
       sent = newest;
-      kubelet.onNext(sent.message());
+      kubelet.onNext(newest.message());
     }
   }
 }

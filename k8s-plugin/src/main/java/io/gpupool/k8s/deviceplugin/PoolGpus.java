@@ -16,6 +16,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -34,7 +35,7 @@ public final class PoolGpus implements PoolState, AutoCloseable {
       new StateChangeLogger(LoggerFactory.getLogger(PoolGpus.class));
   private volatile OptionalInt healthyGpus = OptionalInt.empty();
   private volatile boolean closed;
-  private volatile Future<?> next;
+  private volatile @Nullable Future<?> next;
 
   private PoolGpus(ManagedChannel pool, Duration every, EventLoop loop) {
     channel = pool;
@@ -95,7 +96,10 @@ public final class PoolGpus implements PoolState, AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    next.cancel(false);
+    Future<?> planned = next;
+    if (planned != null) {
+      planned.cancel(false);
+    }
   }
 
   private final class Answer implements StreamObserver<ListGpusReply> {

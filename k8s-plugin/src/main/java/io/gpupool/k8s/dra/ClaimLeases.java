@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
@@ -121,7 +122,7 @@ final class ClaimLeases {
   private void end(String claim, Predicate<Key> which) {
     for (Key key : new HashSet<>(entries.keySet())) {
       if (key.claim().equals(claim) && which.test(key)) {
-        entries.remove(key).end();
+        Objects.requireNonNull(entries.remove(key)).end();
       }
     }
   }

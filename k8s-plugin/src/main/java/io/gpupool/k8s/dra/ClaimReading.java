@@ -64,8 +64,8 @@ sealed interface ClaimReading {
     Refused other =
         new Refused(
             pod(claim, users.getLast()),
-            "a claim of gpupool.io is for one pod at a time; name a ResourceClaimTemplate in the pods,"
-                + " which makes one for each");
+            "a claim of gpupool.io is for one pod at a time; name a ResourceClaimTemplate in the"
+                + " pods, which makes one for each");
     if (!"pods".equals(users.getFirst().getResource())) {
       return other;
     }
@@ -82,7 +82,7 @@ sealed interface ClaimReading {
       leaseClass =
           ClaimParameters.leaseClass(allocation.getDevices().getConfig(), result.getRequest());
     } catch (IllegalArgumentException e) {
-      return new Refused(pod, e.getMessage());
+      return new Refused(pod, String.valueOf(e.getMessage()));
     }
     if (Boolean.TRUE.equals(result.getAdminAccess())) {
       return new Refused(pod, "gpupool.io has no admin access: leave out adminAccess");

@@ -8,6 +8,7 @@ import io.gpupool.k8s.pluginregistration.v1.PluginInfo;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationGrpc;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationStatus;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationStatusResponse;
+import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.BindableService;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
@@ -30,8 +31,8 @@ public final class DraPlugin implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final Duration LOOK = Duration.ofSeconds(1);
 
-  private final Path endpoint;
-  private final Path registration;
+  private final Path folder;
+  private final Path registry;
   private final DraService service;
   private final EventLoopGroup loops;
   private final Thread thread;
@@ -40,11 +41,11 @@ public final class DraPlugin implements AutoCloseable {
   // Owned by the thread.
   private Optional<PluginSocket> served = Optional.empty();
   private Optional<PluginSocket> found = Optional.empty();
-  private String problem = "";
+  private final StateChangeLogger problems = new StateChangeLogger(LOG);
 
   private DraPlugin(Path kubeletFolder, NodeClaims claims, EventLoopGroup loops) {
-    endpoint = endpointFolder(kubeletFolder).resolve("dra.sock");
-    registration = kubeletFolder.resolve("plugins_registry").resolve(DraNames.DRIVER + "-reg.sock");
+    folder = endpointFolder(kubeletFolder);
+    registry = kubeletFolder.resolve("plugins_registry");
     service = new DraService(claims);
     this.loops = loops;
     thread = Thread.ofPlatform().name("gpupool-dra").daemon().unstarted(this::run);
@@ -71,6 +72,10 @@ public final class DraPlugin implements AutoCloseable {
     DraPlugin plugin = new DraPlugin(kubeletFolder, claims, loops);
     plugin.thread.start();
     return plugin;
+  }
+
+  private Path endpoint() {
+    return folder.resolve("dra.sock");
   }
 
   private static Path endpointFolder(Path kubeletFolder) {
@@ -106,21 +111,17 @@ public final class DraPlugin implements AutoCloseable {
   private void look() {
     try {
       if (served.filter(PluginSocket::isInPlace).isEmpty()) {
-        Files.createDirectories(endpoint.getParent());
-        served = serve(served, endpoint, service, service.older());
+        Files.createDirectories(folder);
+        served = serve(served, endpoint(), service, service.older());
       }
       // Only once there is something to find, and only if a kubelet looks there.
-      if (Files.isDirectory(registration.getParent())
-          && found.filter(PluginSocket::isInPlace).isEmpty()) {
+      if (Files.isDirectory(registry) && found.filter(PluginSocket::isInPlace).isEmpty()) {
         registered = false;
-        found = serve(found, registration, new Registration());
+        found = serve(found, registry.resolve(DraNames.DRIVER + "-reg.sock"), new Registration());
       }
-      problem = "";
+      problems.anew();
     } catch (IOException | RuntimeException e) {
-      if (!problem.equals(e.toString())) {
-        problem = e.toString();
-        LOG.warn("claims cannot be prepared here; it is tried again: {}", problem);
-      }
+      problems.warn("claims cannot be prepared here and are retried: " + e);
     }
   }
 
@@ -150,7 +151,7 @@ public final class DraPlugin implements AutoCloseable {
           PluginInfo.newBuilder()
               .setType("DRAPlugin")
               .setName(DraNames.DRIVER)
-              .setEndpoint(endpoint.toString())
+              .setEndpoint(endpoint().toString())
               .addSupportedVersions("v1.DRAPlugin")
               .addSupportedVersions("v1beta1.DRAPlugin")
               .build());

@@ -4,4 +4,7 @@
  * leases what the scheduler allocates to claims, and has the nodes' container runtimes give it to
  * containers.
  */
+@NullMarked
 package io.gpupool.k8s.dra;
+
+import org.jspecify.annotations.NullMarked;

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -124,7 +125,11 @@ record Amounts(String where, Map<String, Written> byResource) {
 
   /** Begins a sentence of refusal. */
   String says(String resource) {
-    return where + " has " + resource + ": " + byResource.get(resource).text();
+    return where
+        + " has "
+        + resource
+        + ": "
+        + Objects.requireNonNull(byResource.get(resource)).text();
   }
 
   /** Returns the amount of a resource that must be a whole number. */

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Map;
+import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -56,7 +57,7 @@ public final class Quantity {
     return suffix.endsWith("i")
         ? number.multiply(
             new BigDecimal(BigInteger.ONE.shiftLeft(10 * (1 + BINARY.indexOf(suffix.charAt(0))))))
-        : number.scaleByPowerOfTen(TENS.get(suffix));
+        : number.scaleByPowerOfTen(Objects.requireNonNull(TENS.get(suffix)));
   }
 
   /**

@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The connections of a port, of which there are no more than a limit. One too many displaces the
@@ -79,7 +80,7 @@ public final class ConnectionTable {
     endBusy(channel);
   }
 
-  private Object endBusy(Channel channel) {
+  private @Nullable Object endBusy(Channel channel) {
     Object owner = busy.remove(channel);
     if (owner != null) {
       busyByOwner.computeIfPresent(owner, (of, count) -> count == 1 ? null : count - 1);
@@ -92,7 +93,7 @@ public final class ConnectionTable {
     idle.values().forEach(owner -> counts.merge(owner, 1, Integer::sum));
     int most = counts.values().stream().max(Integer::compare).orElseThrow();
     return idle.entrySet().stream()
-        .filter(entry -> counts.get(entry.getValue()) == most)
+        .filter(entry -> counts.getOrDefault(entry.getValue(), 0) == most)
         .findFirst()
         .orElseThrow()
         .getKey();

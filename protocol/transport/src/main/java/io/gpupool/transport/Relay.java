@@ -7,6 +7,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One direction of a relayed call stream: reads from its channel only when the peer has taken what
@@ -19,7 +20,7 @@ public final class Relay extends ChannelInboundHandlerAdapter {
   private final Channel peer;
 
   /** The last write of what one read has brought. */
-  private ChannelFuture last;
+  private @Nullable ChannelFuture last;
 
   private Relay(Channel peer) {
     this.peer = peer;
@@ -45,10 +46,10 @@ public final class Relay extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelReadComplete(ChannelHandlerContext context) {
-    if (last == null) {
+    ChannelFuture written = last;
+    if (written == null) {
       return;
     }
-    ChannelFuture written = last;
     last = null;
     peer.flush();
     written.addListener(done -> {

@@ -168,7 +168,9 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     Throwable inner = cause.getCause() == null ? cause : cause.getCause();
     if (inner instanceof WireException && state instanceof AttachmentState.AwaitingRequest) {
-      refuse(new PoolRequestException(PoolRequestException.Cause.PROTOCOL, inner.getMessage()));
+      refuse(
+          new PoolRequestException(
+              PoolRequestException.Cause.PROTOCOL, String.valueOf(inner.getMessage())));
     } else {
       LOG.debug("connection of a program: {}", cause.getMessage());
       context.close();
@@ -199,7 +201,9 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     } catch (PoolRequestException e) {
       refuse(e);
     } catch (IOException | IllegalArgumentException e) {
-      refuse(new PoolRequestException(PoolRequestException.Cause.REFUSED, e.getMessage()));
+      refuse(
+          new PoolRequestException(
+              PoolRequestException.Cause.REFUSED, String.valueOf(e.getMessage())));
     }
   }
 

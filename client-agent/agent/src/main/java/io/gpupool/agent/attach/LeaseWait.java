@@ -38,7 +38,10 @@ final class LeaseWait {
 
   /** Why it is worth waiting after a failure; empty if it is not. */
   Optional<String> reason(Throwable failure, PoolAddress pool) {
-    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable inner =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
     Status status = Status.fromThrowable(inner);
     if (status.getCode() == Status.Code.NOT_FOUND) {
       awaySinceNanos = Optional.empty();

@@ -72,7 +72,8 @@ public record AttachRequest(
         .orElseThrow(() ->
             new PoolRequestException(
                 PoolRequestException.Cause.UNREACHABLE,
-                "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with --pool HOST"));
+                "no pool is configured: set GPUPOOL_POOL=HOST or start the agent with --pool"
+                    + " HOST"));
   }
 
   /** The program as the pool is told of it. */
@@ -118,7 +119,8 @@ public record AttachRequest(
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's pid is no number");
     } catch (IllegalArgumentException e) {
-      throw new PoolRequestException(PoolRequestException.Cause.REFUSED, e.getMessage());
+      throw new PoolRequestException(
+          PoolRequestException.Cause.REFUSED, String.valueOf(e.getMessage()));
     }
   }
 

@@ -53,13 +53,14 @@ final class ContainerOptions {
     }
     UnixAddress address = AgentSocket.toFind().orElseGet(AgentSocket::toCreate);
     Path socket = Path.of(address.text());
-    if (address.isAbstract() || !socket.endsWith(SOCKET)) {
+    Path parent = socket.toAbsolutePath().getParent();
+    if (address.isAbstract() || !socket.endsWith(SOCKET) || parent == null) {
       throw new IllegalArgumentException(
           "a container finds an agent by a folder with the socket agent.sock in it, which "
               + address
               + " is not; start an agent with 'gpupool agent --socket /run/gpupool/agent.sock'");
     }
-    return socket.toAbsolutePath().getParent();
+    return parent;
   }
 
   /** The variables of every container, and those by which the shim asks for a part of a GPU. */

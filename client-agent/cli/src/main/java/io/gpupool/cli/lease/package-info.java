@@ -1,3 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** {@code gpupool lease}. */
+@NullMarked
 package io.gpupool.cli.lease;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client.connection;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The protection of a client's connections to pools: TLS where an address is {@code tls://}, and
@@ -19,7 +21,9 @@ public final class ClientSecurity {
   private final boolean clearTokens;
   private final boolean follow;
   private final boolean everywhere;
-  private TlsContext context;
+
+  @GuardedBy("this")
+  private @Nullable TlsContext context;
 
   /**
    * Reads nothing yet.

@@ -6,6 +6,7 @@ import io.gpupool.transport.dial.DialException;
 import io.gpupool.transport.tls.TlsFailure;
 import io.grpc.Status;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
 
@@ -50,6 +51,12 @@ public final class PoolRequestException extends RuntimeException {
     return new PoolRequestException(Cause.REFUSED, refusal.getReason(), refusal.getCause());
   }
 
+  /** Returns the message: one line, what was wrong and what to do. */
+  @Override
+  public String getMessage() {
+    return Objects.requireNonNull(super.getMessage());
+  }
+
   public Cause why() {
     return cause;
   }
@@ -81,7 +88,7 @@ public final class PoolRequestException extends RuntimeException {
             case DENIED -> Cause.DENIED;
             case REFUSED -> Cause.REFUSED;
           },
-          dialing.getMessage());
+          Objects.requireNonNullElseGet(dialing.getMessage(), dialing::toString));
     }
     Status status = Status.fromThrowable(inner);
     return switch (status.getCode()) {
@@ -124,15 +131,17 @@ public final class PoolRequestException extends RuntimeException {
 
   private static String reason(Status status) {
     Throwable cause = status.getCause();
-    Optional<String> tls = TlsFailure.of(cause);
-    if (tls.isPresent()) {
-      return tls.get();
-    }
-    while (cause != null && cause.getCause() != null) {
-      cause = cause.getCause();
-    }
-    if (cause != null && cause.getMessage() != null) {
-      return cause.getMessage();
+    if (cause != null) {
+      Optional<String> tls = TlsFailure.of(cause);
+      if (tls.isPresent()) {
+        return tls.get();
+      }
+      while (cause.getCause() != null) {
+        cause = cause.getCause();
+      }
+      if (cause.getMessage() != null) {
+        return cause.getMessage();
+      }
     }
     return status.getDescription() == null ? status.getCode().name() : status.getDescription();
   }

@@ -21,9 +21,11 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A name resolver by which gRPC tries a pool's servers one after the other. The first that answers
@@ -79,7 +81,7 @@ final class PoolServers extends NameResolverProvider {
     private final PoolAddress pool;
     private final Args args;
     private final AtomicInteger turn;
-    private Listener2 listener;
+    private @Nullable Listener2 listener;
 
     Resolver(PoolAddress pool, Args args) {
       this.pool = pool;
@@ -100,11 +102,12 @@ final class PoolServers extends NameResolverProvider {
 
     @Override
     public void refresh() {
+      Listener2 told = Objects.requireNonNull(listener, "refreshed before its start");
       Thread.startVirtualThread(() -> {
         ResolutionResult result = resolve();
         args.getSynchronizationContext()
             .execute(() -> {
-              Status ignored = listener.onResult2(result);
+              Status ignored = told.onResult2(result);
             });
       });
     }

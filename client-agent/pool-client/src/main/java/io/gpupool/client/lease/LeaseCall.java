@@ -18,11 +18,13 @@ import io.grpc.stub.StreamObserver;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -56,10 +58,10 @@ public final class LeaseCall implements HeldLease {
   private final boolean severalServers;
   private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
   private final CompletableFuture<String> ended = new CompletableFuture<>();
-  private volatile Lease lease;
+  private volatile @Nullable Lease lease;
   private volatile boolean released;
-  private volatile LeaseEventCall<?> call;
-  private LeaseRequest request;
+  private volatile @Nullable LeaseEventCall<?> call;
+  private LeaseRequest request = LeaseRequest.getDefaultInstance();
   private long askedAtNanos;
   private boolean heard;
   private long brokenAtNanos;
@@ -110,7 +112,7 @@ public final class LeaseCall implements HeldLease {
 
   @Override
   public Lease lease() {
-    return lease;
+    return Objects.requireNonNull(lease, "the lease is not granted yet");
   }
 
   @Override
@@ -125,8 +127,8 @@ public final class LeaseCall implements HeldLease {
     stub.withDeadlineAfter(5, TimeUnit.SECONDS)
         .releaseLease(
             ReleaseLeaseRequest.newBuilder()
-                .setLeaseId(lease.getId())
-                .setSecret(lease.getSecret())
+                .setLeaseId(lease().getId())
+                .setSecret(lease().getSecret())
                 .build(),
             new StreamObserver<>() {
               @Override
@@ -134,7 +136,7 @@ public final class LeaseCall implements HeldLease {
 
               @Override
               public void onError(Throwable failure) {
-                LOG.debug("lease {}: release failed: {}", lease.getId(), failure.getMessage());
+                LOG.debug("lease {}: release failed: {}", lease().getId(), failure.getMessage());
                 finish();
               }
 
@@ -175,7 +177,7 @@ public final class LeaseCall implements HeldLease {
     if (!broken) {
       broken = true;
       brokenAtNanos = System.nanoTime();
-      LOG.warn("lease {}: connection to the pool lost: {}", lease.getId(), StatusText.of(status));
+      LOG.warn("lease {}: connection to the pool lost: {}", lease().getId(), StatusText.of(status));
     }
     if (System.nanoTime() - brokenAtNanos > GIVE_UP_NANOS) {
       ended.complete("the connection to the pool was lost");
@@ -231,7 +233,10 @@ public final class LeaseCall implements HeldLease {
     connection.retryNow();
     StreamObserver<HoldRequest> requests = stub.holdLease(newCall());
     requests.onNext(
-        HoldRequest.newBuilder().setLeaseId(lease.getId()).setSecret(lease.getSecret()).build());
+        HoldRequest.newBuilder()
+            .setLeaseId(lease().getId())
+            .setSecret(lease().getSecret())
+            .build());
   }
 
   /** The answers of one call. */
@@ -257,7 +262,7 @@ public final class LeaseCall implements HeldLease {
     @Override
     public void held() {
       broken = false;
-      LOG.info("lease {}: held again", lease.getId());
+      LOG.info("lease {}: held again", lease().getId());
     }
 
     @Override

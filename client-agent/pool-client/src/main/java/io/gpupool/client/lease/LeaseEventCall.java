@@ -6,6 +6,7 @@ import io.grpc.Status;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A call that is answered by lease events. Cancelled by any thread.
@@ -16,7 +17,7 @@ public final class LeaseEventCall<R> implements ClientResponseObserver<R, LeaseE
   private final LeaseEventStream events;
   private final Runnable onReady;
   private final Consumer<Status> onClose;
-  private volatile ClientCallStreamObserver<R> call;
+  private volatile @Nullable ClientCallStreamObserver<R> call;
 
   /**
    * Starts nothing: that is for the stub which this is given to.

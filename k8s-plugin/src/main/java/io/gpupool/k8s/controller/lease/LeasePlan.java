@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 
@@ -54,7 +55,7 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
         lender = lender(owners, asked, request);
       }
       if (lender.isPresent()) {
-        users.get(lender.get()).add(name);
+        users.computeIfAbsent(lender.get(), lends -> new ArrayList<>()).add(name);
       } else {
         owners.add(name);
         users.put(name, new ArrayList<>(List.of(name)));
@@ -65,7 +66,7 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
 
   private static Optional<String> lender(List<String> from, GpuRequest asked, PodRequest request) {
     return from.stream()
-        .filter(name -> hasEnough(request.containers().get(name), asked))
+        .filter(name -> hasEnough(Objects.requireNonNull(request.containers().get(name)), asked))
         .findFirst();
   }
 
@@ -88,8 +89,8 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
         leases.add(
             new RequiredLease(
                 name,
-                request.containers().get(name),
-                users.get(name),
+                Objects.requireNonNull(request.containers().get(name)),
+                Objects.requireNonNull(users.get(name)),
                 init || early || own.isEmpty(),
                 !init));
       }

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The facts of a pod that the controller needs, a small part of the object.
@@ -140,7 +141,7 @@ public record PodFacts(
     return List.copyOf(containers);
   }
 
-  private static InPod inPod(Container container, Kind kind, ContainerStatus status) {
+  private static InPod inPod(Container container, Kind kind, @Nullable ContainerStatus status) {
     ContainerState state =
         status == null || status.getState() == null ? new ContainerState() : status.getState();
     boolean running = state.getRunning() != null;

@@ -2,4 +2,7 @@
 /**
  * Pods as the API server has them: the watched facts, the states that they are given, the calls.
  */
+@NullMarked
 package io.gpupool.k8s.controller.pod;
+
+import org.jspecify.annotations.NullMarked;

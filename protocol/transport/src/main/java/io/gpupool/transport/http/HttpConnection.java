@@ -31,6 +31,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -46,8 +47,8 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
   private final HttpLimits limits;
   private final Executor threads;
   private final Answerer answerer;
-  private ScheduledFuture<?> deadline;
-  private NettyExchange exchange;
+  private @Nullable ScheduledFuture<?> deadline;
+  private @Nullable NettyExchange exchange;
   private boolean wanting;
 
   /** Whether what is still read of the request goes nowhere. */
@@ -124,31 +125,34 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
       refuse(HttpResponseStatus.BAD_REQUEST, "the request's target has no path");
       return;
     }
-    exchange = new NettyExchange(channel, request, uri, limits, this::wantSoon, this::answered);
+    NettyExchange begun =
+        new NettyExchange(channel, request, uri, limits, this::wantSoon, this::answered);
+    exchange = begun;
     await(limits.bodyMillis());
     if (HttpUtil.isTransferEncodingChunked(request) || HttpUtil.getContentLength(request, 0) > 0) {
-      // Whoever may not send it is refused before it is read.
-      dispatch();
+      // A caller that may not send it is refused before it is read.
+      dispatch(begun);
     } else {
       want();
     }
   }
 
   private void take(ChannelHandlerContext context, HttpContent content) {
+    NettyExchange current = exchange;
     try {
-      if (content.decoderResult().isFailure()) {
+      if (current == null || content.decoderResult().isFailure()) {
         context.close();
         return;
       }
       boolean last = content instanceof LastHttpContent;
-      exchange.body().add(ByteBufUtil.getBytes(content.content()), last);
+      current.body().add(ByteBufUtil.getBytes(content.content()), last);
       if (last) {
-        deadline.cancel(false);
+        cancelDeadline();
         if (!table.setBusy(channel)) {
           return;
         }
-        if (!exchange.isDispatched()) {
-          dispatch();
+        if (!current.isDispatched()) {
+          dispatch(current);
         }
       }
     } finally {
@@ -156,8 +160,7 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  private void dispatch() {
-    NettyExchange dispatched = exchange;
+  private void dispatch(NettyExchange dispatched) {
     dispatched.setDispatched();
     try {
       threads.execute(() -> {
@@ -231,9 +234,7 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelInactive(ChannelHandlerContext context) {
-    if (deadline != null) {
-      deadline.cancel(false);
-    }
+    cancelDeadline();
     if (exchange != null) {
       exchange.body().fail();
     }
@@ -248,10 +249,14 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
     context.close();
   }
 
-  private void await(long millis) {
+  private void cancelDeadline() {
     if (deadline != null) {
       deadline.cancel(false);
     }
+  }
+
+  private void await(long millis) {
+    cancelDeadline();
     deadline = channel.eventLoop().schedule(() -> channel.close(), millis, TimeUnit.MILLISECONDS);
   }
 }

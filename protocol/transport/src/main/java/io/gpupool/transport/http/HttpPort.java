@@ -27,10 +27,12 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A port that HTTP is spoken at. Connections are read on event loops of its own, each request is
@@ -49,9 +51,11 @@ public final class HttpPort implements AutoCloseable {
   private final ExecutorService threads;
   private final ConnectionTable table;
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
-  private Channel server;
-  private volatile HttpHandler handler;
-  private volatile List<Filter> filters;
+  private @Nullable Channel server;
+  private volatile Answering answering = new Answering(exchange -> {}, List.of());
+
+  /** A handler, and the filters before it. */
+  private record Answering(HttpHandler handler, List<Filter> filters) {}
 
   private HttpPort(Optional<TlsContext> tls, HttpLimits limits, String threadNames) {
     this.tls = tls;
@@ -115,10 +119,13 @@ public final class HttpPort implements AutoCloseable {
   }
 
   /** Answers from now on, whatever the path. */
-  public void serve(HttpHandler answering, Filter... before) {
-    filters = List.of(before);
-    handler = answering;
-    server.config().setAutoRead(true);
+  public void serve(HttpHandler handler, Filter... before) {
+    answering = new Answering(handler, List.of(before));
+    bound().config().setAutoRead(true);
+  }
+
+  private Channel bound() {
+    return Objects.requireNonNull(server, "the port is not open");
   }
 
   private void begin(EpollSocketChannel channel) {
@@ -142,7 +149,8 @@ public final class HttpPort implements AutoCloseable {
   }
 
   private void answer(NettyExchange exchange) throws IOException {
-    new Filter.Chain(filters, handler).doFilter(exchange);
+    Answering now = answering;
+    new Filter.Chain(now.filters(), now.handler()).doFilter(exchange);
   }
 
   /** The event loops that its connections are read on. */
@@ -151,7 +159,7 @@ public final class HttpPort implements AutoCloseable {
   }
 
   public int port() {
-    return ((InetSocketAddress) server.localAddress()).getPort();
+    return ((InetSocketAddress) bound().localAddress()).getPort();
   }
 
   /** Breaks off what is being answered. */

@@ -27,6 +27,7 @@ import java.time.format.DateTimeFormatter;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** One request and its answer. Made on the event loop, then used by the thread that answers. */
 final class NettyExchange extends HttpExchange {
@@ -209,7 +210,7 @@ final class NettyExchange extends HttpExchange {
   }
 
   @Override
-  public Object getAttribute(String name) {
+  public @Nullable Object getAttribute(String name) {
     return attributes.get(name);
   }
 
@@ -224,7 +225,7 @@ final class NettyExchange extends HttpExchange {
   }
 
   @Override
-  public HttpPrincipal getPrincipal() {
+  public @Nullable HttpPrincipal getPrincipal() {
     return null;
   }
 }

@@ -8,6 +8,7 @@ import io.micrometer.core.instrument.Tags;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Meters of figures that are counted elsewhere: each update replaces all rows of a gauge, and adds
@@ -63,7 +64,7 @@ public final class MeterRows {
     return total;
   }
 
-  private static String orNone(String unit) {
+  private static @Nullable String orNone(String unit) {
     return unit.isEmpty() ? null : unit;
   }
 }

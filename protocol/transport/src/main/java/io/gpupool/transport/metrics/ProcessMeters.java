@@ -26,6 +26,7 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The meters of a process: of its JVM, its buffers and event loops, and those that its parts
@@ -65,7 +66,7 @@ public final class ProcessMeters implements AutoCloseable {
     OtlpConfig config =
         new OtlpConfig() {
           @Override
-          public String get(String key) {
+          public @Nullable String get(String key) {
             return null;
           }
 

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,7 +32,7 @@ public final class TlsContext implements AutoCloseable {
   private final SSLContext context = new CurrentContext(() -> loaded().context());
   private volatile LoadedTls loaded;
   private byte[] digest;
-  private Thread watch;
+  private @Nullable Thread watch;
 
   private TlsContext(TlsFiles files, long pollMillis) throws IOException {
     this.files = files;
