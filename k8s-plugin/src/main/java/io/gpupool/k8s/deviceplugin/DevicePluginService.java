@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.k8s.deviceplugin.v1beta1.AllocateRequest;
 import io.gpupool.k8s.deviceplugin.v1beta1.AllocateResponse;
 import io.gpupool.k8s.deviceplugin.v1beta1.ContainerAllocateRequest;
@@ -31,7 +32,11 @@ final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
 
   private final PoolState poolState;
   private final ContainerAllocation allocation;
+
+  @GuardedBy("this")
   private final DeviceAdvertisement plan;
+
+  @GuardedBy("this")
   private final Set<ListAndWatchStream> streams = new HashSet<>();
 
   DevicePluginService(PoolState poolState, PluginOptions options) {

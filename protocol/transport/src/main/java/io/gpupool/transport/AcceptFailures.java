@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -19,7 +20,11 @@ public final class AcceptFailures extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = LoggerFactory.getLogger(AcceptFailures.class);
 
   private final String port;
+
+  @GuardedBy("this")
   private boolean logged;
+
+  @GuardedBy("this")
   private long loggedAtNanos;
 
   /**

@@ -3,6 +3,7 @@ package io.gpupool.transport;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.channel.unix.FileDescriptor;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -26,6 +27,8 @@ public final class BlockingSocket {
   private static final MethodHandle SHUTDOWN = function("shutdown");
 
   private final FileDescriptor descriptor;
+
+  @GuardedBy("this")
   private boolean closed;
 
   /** Takes a blocking descriptor. */

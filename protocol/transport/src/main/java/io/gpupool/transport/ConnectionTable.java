@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.channel.Channel;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -24,10 +25,13 @@ public final class ConnectionTable {
   private final int limit;
 
   /** Those that may be displaced, the oldest first, with whose they are. */
+  @GuardedBy("this")
   private final Map<Channel, Object> idle = new LinkedHashMap<>();
 
+  @GuardedBy("this")
   private final Map<Channel, Object> busy = new HashMap<>();
 
+  @GuardedBy("this")
   private final Map<Object, Integer> busyByOwner = new HashMap<>();
 
   public ConnectionTable(int limit) {
@@ -80,6 +84,7 @@ public final class ConnectionTable {
     endBusy(channel);
   }
 
+  @GuardedBy("this")
   private @Nullable Object endBusy(Channel channel) {
     Object owner = busy.remove(channel);
     if (owner != null) {
@@ -88,6 +93,7 @@ public final class ConnectionTable {
     return owner;
   }
 
+  @GuardedBy("this")
   private Channel mostDispensable() {
     Map<Object, Integer> counts = new HashMap<>();
     idle.values().forEach(owner -> counts.merge(owner, 1, Integer::sum));

@@ -4,6 +4,7 @@ package io.gpupool.wire;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts a byte stream into {@link TextMessage}s, however the stream was split. Holds at most one
@@ -13,7 +14,7 @@ import java.util.Optional;
 public final class TextMessageReader {
   private final ByteBuffer header =
       ByteBuffer.allocate(TextMessage.HEADER_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-  private ByteBuffer text;
+  private @Nullable ByteBuffer text;
 
   /**
    * Takes bytes up to the end of one message.
@@ -22,22 +23,23 @@ public final class TextMessageReader {
    * @throws WireException if the stream is not one of messages; the reader is then of no more use
    */
   public Optional<TextMessage> read(ByteBuffer in) throws WireException {
-    if (text == null) {
+    ByteBuffer current = text;
+    if (current == null) {
       take(in, header);
       if (header.hasRemaining()) {
         return Optional.empty();
       }
       header.flip();
-      text = ByteBuffer.allocate(TextMessage.checkHeader(header.getInt(), header.getInt()));
+      current = ByteBuffer.allocate(TextMessage.checkHeader(header.getInt(), header.getInt()));
+      text = current;
       header.clear();
     }
-    take(in, text);
-    if (text.hasRemaining()) {
+    take(in, current);
+    if (current.hasRemaining()) {
       return Optional.empty();
     }
-    byte[] bytes = text.array();
     text = null;
-    return Optional.of(TextMessage.parse(bytes));
+    return Optional.of(TextMessage.parse(current.array()));
   }
 
   /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -29,6 +30,8 @@ public final class PoolClients {
   private final ClientSecurity security;
   private final ClientSecurity securityElsewhere;
   private final Optional<Key> keptOpen;
+
+  @GuardedBy("this")
   private final Map<Key, Entry> entries = new HashMap<>();
 
   /** The connection to {@code pool} by {@code token} stays, so that programs attach fast. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.run;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.transport.Signals;
 import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
@@ -23,7 +24,11 @@ final class SupervisedProgram {
   private static final long IGNORE = 1;
 
   private final ProcessBuilder builder;
+
+  @GuardedBy("this")
   private final List<Integer> early = new ArrayList<>();
+
+  @GuardedBy("this")
   private int pid;
 
   SupervisedProgram(Path launcher, List<String> command) {

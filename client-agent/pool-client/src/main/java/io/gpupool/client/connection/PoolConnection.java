@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client.connection;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +13,8 @@ public final class PoolConnection {
 
   private final ManagedChannel channel;
   private final LongSupplier nowNanos;
+
+  @GuardedBy("this")
   private long leftAtNanos;
 
   /** Connects nothing yet; closing the channel remains the caller's. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client.connection;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -18,7 +19,11 @@ public final class TokenFile implements Supplier<String> {
   private static final long FRESH_NANOS = Duration.ofSeconds(10).toNanos();
 
   private final Path file;
+
+  @GuardedBy("this")
   private String token = "";
+
+  @GuardedBy("this")
   private long readNanos;
 
   /** Reads nothing yet. */

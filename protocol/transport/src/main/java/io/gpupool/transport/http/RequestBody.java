@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport.http;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
@@ -13,10 +14,17 @@ import java.util.Objects;
  */
 final class RequestBody extends InputStream {
   private final Runnable more;
+
+  @GuardedBy("this")
   private final Deque<byte[]> pieces = new ArrayDeque<>();
+
   private byte[] piece = {};
   private int position;
+
+  @GuardedBy("this")
   private boolean ended;
+
+  @GuardedBy("this")
   private boolean failed;
 
   /**
@@ -86,6 +94,7 @@ final class RequestBody extends InputStream {
     return true;
   }
 
+  @GuardedBy("this")
   private void awaitPiece() throws IOException {
     try {
       while (pieces.isEmpty() && !ended && !failed) {

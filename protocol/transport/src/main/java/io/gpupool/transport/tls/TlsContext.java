@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport.tls;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -31,7 +32,10 @@ public final class TlsContext implements AutoCloseable {
   private final long pollMillis;
   private final SSLContext context = new CurrentContext(() -> loaded().context());
   private volatile LoadedTls loaded;
+
+  @GuardedBy("this")
   private byte[] digest;
+
   private @Nullable Thread watch;
 
   private TlsContext(TlsFiles files, long pollMillis) throws IOException {
