@@ -27,6 +27,7 @@ import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
+import io.grpc.Attributes;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.Grpc;
@@ -160,21 +161,7 @@ public final class PoolClient implements AutoCloseable {
               opened.completeExceptionally(new RedirectException(answer.getElsewhere()));
               return;
             }
-            // The very address that answered, so that a name with several addresses is no trouble.
-            InetSocketAddress peer =
-                (InetSocketAddress)
-                    Objects.requireNonNull(
-                        call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR));
-            String host = answer.getCallStreamHost();
-            resolve(host, peer.getAddress())
-                .thenApply(found -> session(answer, host.isEmpty() ? hostOf(peer) : host, found))
-                .whenComplete((session, failure) -> {
-                  if (failure == null) {
-                    opened.complete(session);
-                  } else {
-                    opened.completeExceptionally(failure);
-                  }
-                });
+            connectTo(answer, call.getAttributes(), opened);
           }
         },
         new Metadata());
@@ -189,6 +176,23 @@ public final class PoolClient implements AutoCloseable {
     call.halfClose();
     call.request(2);
     return opened;
+  }
+
+  /** Completes with the session at the very address that answered: a name may have several. */
+  private void connectTo(
+      OpenSessionReply answer, Attributes attributes, CompletableFuture<OpenedSession> opened) {
+    InetSocketAddress peer =
+        (InetSocketAddress) Objects.requireNonNull(attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR));
+    String host = answer.getCallStreamHost();
+    resolve(host, peer.getAddress())
+        .thenApply(found -> session(answer, host.isEmpty() ? hostOf(peer) : host, found))
+        .whenComplete((session, failure) -> {
+          if (failure == null) {
+            opened.complete(session);
+          } else {
+            opened.completeExceptionally(failure);
+          }
+        });
   }
 
   /** A lease with its GPUs and programs. */

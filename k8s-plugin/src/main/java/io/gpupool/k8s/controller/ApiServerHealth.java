@@ -43,8 +43,8 @@ final class ApiServerHealth {
     this.api = api;
     this.calls = calls;
     this.timers = timers;
-    patience = times.apart();
-    every = times.contact();
+    patience = times.contact().lost();
+    every = times.contact().every();
     this.listener = listener;
     heardAtNanos = timers.nowNanos();
   }

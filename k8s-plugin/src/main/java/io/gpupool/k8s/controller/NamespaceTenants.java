@@ -65,7 +65,7 @@ final class NamespaceTenants {
   /** A tenant whose namespace has pods that ask for GPUs. */
   private final class Tenant {
     private final String name;
-    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = times.retries().jittered(random);
     private Optional<Quota> wanted = Optional.empty();
     private OptionalInt mostPriority = OptionalInt.empty();
     private boolean known;

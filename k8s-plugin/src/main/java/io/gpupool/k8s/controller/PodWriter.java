@@ -70,14 +70,14 @@ final class PodWriter implements PodLeases.Teller {
 
   /** The state to write of one pod. */
   private final class Page {
-    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = times.retries().jittered(random);
     private PodFacts pod;
     private PodState state;
     private boolean busy;
     private boolean planned;
     private boolean failing;
     private boolean refused;
-    private long writtenAtNanos = timers.nowNanos() - times.told().toNanos();
+    private long writtenAtNanos = timers.nowNanos() - times.reports().position().toNanos();
 
     private Page(PodFacts pod, PodState state) {
       this.pod = pod;
@@ -159,7 +159,8 @@ final class PodWriter implements PodLeases.Teller {
       write(page);
     } else if (!page.planned) {
       page.planned = true;
-      long leftNanos = page.writtenAtNanos + times.told().toNanos() - timers.nowNanos();
+      long leftNanos =
+          page.writtenAtNanos + times.reports().position().toNanos() - timers.nowNanos();
       timers.after(
           Duration.ofNanos(Math.max(0, leftNanos)),
           () -> {
@@ -185,7 +186,7 @@ final class PodWriter implements PodLeases.Teller {
     write(page);
     pumping = true;
     timers.after(
-        times.told().dividedBy(PODS),
+        times.reports().position().dividedBy(PODS),
         () -> {
           pumping = false;
           pump();
@@ -269,13 +270,7 @@ final class PodWriter implements PodLeases.Teller {
   @Override
   public void event(PodKey pod, boolean warning, String reason, String message) {
     LOG.info("pod {}: {}: {}", pod, reason, message);
-    event(
-        pod,
-        warning,
-        reason,
-        message,
-        BackOff.jittered(times.retry(), times.longestRetry(), random),
-        1);
+    event(pod, warning, reason, message, times.retries().jittered(random), 1);
   }
 
   private void event(

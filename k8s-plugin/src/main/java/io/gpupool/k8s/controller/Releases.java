@@ -45,7 +45,7 @@ final class Releases {
     private final String lease;
     private final String reason;
     private final List<Runnable> whenDone = new ArrayList<>();
-    private final BackOff pause = BackOff.jittered(times.retry(), times.longestRetry(), random);
+    private final BackOff pause = times.retries().jittered(random);
 
     private Release(String lease, String reason) {
       this.lease = lease;

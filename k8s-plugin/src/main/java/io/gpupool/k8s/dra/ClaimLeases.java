@@ -175,13 +175,13 @@ final class ClaimLeases {
         pool.later(attempts.current(), this::ask);
         return;
       }
-      Optional<PoolDevice> device = pool.device(wanted.pool(), wanted.device());
+      Optional<PoolDevice> device = pool.device(wanted.device().pool(), wanted.device().name());
       if (device.isEmpty()) {
         failed(
             "the pool has no partition for claims on "
-                + wanted.pool()
+                + wanted.device().pool()
                 + "/"
-                + wanted.device()
+                + wanted.device().name()
                 + " (any more)");
         return;
       }

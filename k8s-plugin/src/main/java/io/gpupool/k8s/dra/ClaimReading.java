@@ -33,13 +33,19 @@ sealed interface ClaimReading {
       String uid,
       String name,
       Pod pod,
-      String pool,
-      String device,
+      Device device,
       OptionalLong memoryBytes,
       OptionalInt computePercent,
       LeaseClass leaseClass,
       Optional<Refused> other)
       implements ClaimReading {}
+
+  /**
+   * A device that is allocated to a claim.
+   *
+   * @param pool of Kubernetes: a server of gpupool
+   */
+  record Device(String pool, String name) {}
 
   /** A pod that uses a claim. */
   record Pod(String uid, String namespace, String name) {}
@@ -95,8 +101,7 @@ sealed interface ClaimReading {
         claim.getMetadata().getUid(),
         claim.getMetadata().getName(),
         pod,
-        result.getPool(),
-        result.getDevice(),
+        new Device(result.getPool(), result.getDevice()),
         memory.map(bytes -> OptionalLong.of(bytes.longValue())).orElse(OptionalLong.empty()),
         compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()),
         leaseClass,

@@ -81,19 +81,14 @@ class ControllerFaultsIT {
         "test",
         ControllerOptions.GRACE,
         new ControllerOptions.Times(
-            apart,
-            t.contact(),
+            new ControllerOptions.Contact(apart, t.contact().every()),
             t.partial(),
             t.unplaced(),
             t.nodeGone(),
             t.sweep(),
-            t.retry(),
-            t.longestRetry(),
-            t.refused(),
-            t.longestRefused(),
-            t.told(),
-            t.repeated(),
-            t.quiet()));
+            t.retries(),
+            t.refusals(),
+            t.reports()));
   }
 
   private List<String> held() {

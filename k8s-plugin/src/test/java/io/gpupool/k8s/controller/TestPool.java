@@ -35,19 +35,15 @@ final class TestPool implements AutoCloseable {
   static final byte[] KEY = new byte[32];
   static final ControllerOptions.Times QUICK =
       new ControllerOptions.Times(
-          Duration.ofSeconds(60),
-          Duration.ofMillis(200),
+          new ControllerOptions.Contact(Duration.ofSeconds(60), Duration.ofMillis(200)),
           Duration.ofMillis(500),
           Duration.ofSeconds(60),
           Duration.ofMillis(300),
           Duration.ofSeconds(1),
-          Duration.ofMillis(20),
-          Duration.ofMillis(200),
-          Duration.ofMillis(200),
-          Duration.ofMillis(500),
-          Duration.ofMillis(200),
-          Duration.ofMillis(500),
-          Duration.ofMillis(50));
+          new ControllerOptions.Pauses(Duration.ofMillis(20), Duration.ofMillis(200)),
+          new ControllerOptions.Pauses(Duration.ofMillis(200), Duration.ofMillis(500)),
+          new ControllerOptions.Reports(
+              Duration.ofMillis(200), Duration.ofMillis(500), Duration.ofMillis(50)));
   static final ControllerOptions OPTIONS =
       new ControllerOptions("test", Duration.ofMinutes(10), QUICK);
 

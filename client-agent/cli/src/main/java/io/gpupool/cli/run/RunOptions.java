@@ -136,7 +136,10 @@ public final class RunOptions {
   public LeaseOptions wish() {
     Map<String, String> values = part.values();
     return LeaseOptions.from(name -> Optional.ofNullable(values.get(name)))
-        .with(select, partition, wait, priority, hard, spread, oneServer)
+        .with(
+            new LeaseOptions.Placement(select, partition, spread, oneServer),
+            new LeaseOptions.Waiting(wait, priority),
+            hard)
         .orElse(Environment.wish());
   }
 }

@@ -18,24 +18,10 @@ import java.util.Locale;
  * A GPU as {@code gpupool smi} shows it: one of a lease, of which all amounts are then, or one of
  * the pool.
  *
- * @param busId as NVIDIA's tools write it, {@code 00000000:01:00.0}
- * @param cuda as CUDA counts: 13000 is 13.0
+ * @param card the GPU as its server describes it, measurements included
  * @param utilization percent, 0 to 100
- * @param card what its server says of it, measurements included
  */
-record SmiGpu(
-    int index,
-    String name,
-    String uuid,
-    String busId,
-    String computeCapability,
-    String driver,
-    int cuda,
-    long totalBytes,
-    long usedBytes,
-    int utilization,
-    GpuInfo card,
-    List<Process> processes) {
+record SmiGpu(int index, GpuInfo card, long usedBytes, int utilization, List<Process> processes) {
   /** A program on the GPU. */
   record Process(int pid, String name, long usedBytes) {}
 
@@ -43,11 +29,42 @@ record SmiGpu(
     processes = List.copyOf(processes);
   }
 
-  long freeBytes() {
-    return Math.max(0, totalBytes - usedBytes);
+  String name() {
+    return card.getName();
   }
 
-  /** The GPUs of a lease. */
+  String uuid() {
+    return card.getUuid();
+  }
+
+  /** Returns the bus id as NVIDIA's tools write it, {@code 00000000:01:00.0}. */
+  String busId() {
+    return busId(card.getPciBusId());
+  }
+
+  String computeCapability() {
+    return card.getComputeCapability();
+  }
+
+  /** Returns the name of the driver's version. */
+  String driver() {
+    return DriverName.of(card);
+  }
+
+  /** Returns the version of CUDA as CUDA counts: 13000 is 13.0. */
+  int cuda() {
+    return card.getDriverVersion();
+  }
+
+  long totalBytes() {
+    return card.getMemoryBytes();
+  }
+
+  long freeBytes() {
+    return Math.max(0, totalBytes() - usedBytes);
+  }
+
+  /** Returns the GPUs of a lease. */
   static List<SmiGpu> of(DescribeLeaseReply lease) {
     List<SmiGpu> gpus = new ArrayList<>();
     for (int i = 0; i < lease.getLease().getGrantsCount(); i++) {
@@ -68,7 +85,7 @@ record SmiGpu(
     return gpus;
   }
 
-  /** The GPUs of a pool. */
+  /** Returns the GPUs of a pool. */
   static List<SmiGpu> of(PoolSnapshot pool) {
     List<SmiGpu> gpus = new ArrayList<>();
     for (GpuInfo gpu : pool.gpus()) {
@@ -99,19 +116,7 @@ record SmiGpu(
 
   private static SmiGpu of(
       int index, GpuInfo gpu, long usedBytes, double percent, List<Process> processes) {
-    return new SmiGpu(
-        index,
-        gpu.getName(),
-        gpu.getUuid(),
-        busId(gpu.getPciBusId()),
-        gpu.getComputeCapability(),
-        DriverName.of(gpu),
-        gpu.getDriverVersion(),
-        gpu.getMemoryBytes(),
-        usedBytes,
-        (int) Math.round(Math.min(100, percent)),
-        gpu,
-        processes);
+    return new SmiGpu(index, gpu, usedBytes, (int) Math.round(Math.min(100, percent)), processes);
   }
 
   /** A program that has sessions at several servers is one of each. */
@@ -127,7 +132,7 @@ record SmiGpu(
         .toList();
   }
 
-  /** From CUDA's four digits of the domain to NVIDIA's eight. */
+  /** Widens CUDA's four digits of the domain to NVIDIA's eight. */
   private static String busId(String cuda) {
     return cuda.matches("[0-9A-Fa-f]{4}:.*") ? "0000" + cuda.toUpperCase(Locale.ROOT) : cuda;
   }

@@ -40,6 +40,23 @@ final class SmiSensors {
         "power.limit");
     put(fields, "%", GpuInfo::hasFanPercent, GpuInfo::getFanPercent, "fan.speed");
     put(fields, "", GpuInfo::hasPerformanceState, SmiSensors::performance, "pstate");
+    putClocks(fields);
+    put(
+        fields,
+        "",
+        GpuInfo::hasCorrectedErrors,
+        GpuInfo::getCorrectedErrors,
+        "ecc.errors.corrected.volatile.total");
+    put(
+        fields,
+        "",
+        GpuInfo::hasUncorrectedErrors,
+        GpuInfo::getUncorrectedErrors,
+        "ecc.errors.uncorrected.volatile.total");
+    return fields;
+  }
+
+  private static void putClocks(Map<String, SmiFields.Field<SmiGpu>> fields) {
     put(
         fields,
         "MHz",
@@ -68,19 +85,6 @@ final class SmiSensors {
         GpuInfo::getVideoMegahertz,
         "clocks.video",
         "clocks.current.video");
-    put(
-        fields,
-        "",
-        GpuInfo::hasCorrectedErrors,
-        GpuInfo::getCorrectedErrors,
-        "ecc.errors.corrected.volatile.total");
-    put(
-        fields,
-        "",
-        GpuInfo::hasUncorrectedErrors,
-        GpuInfo::getUncorrectedErrors,
-        "ecc.errors.uncorrected.volatile.total");
-    return fields;
   }
 
   private static void put(

@@ -15,139 +15,154 @@ import java.util.regex.Pattern;
 /**
  * Options of a lease request, from the command line and environment variables. Their form is
  * checked here, their meaning by the pool.
+ *
+ * @param part the part of GPUs
+ * @param placement where the part may be
+ * @param waiting how the request waits
+ * @param hard whether the compute share is also a limit
+ * @param leaseClass the lease's class
+ * @param limits the limits of the lease's life
  */
 public record LeaseOptions(
-    Optional<String> gpus,
-    Optional<String> fraction,
-    Optional<String> memory,
-    Optional<String> compute,
-    Map<String, String> selectors,
-    Optional<String> partition,
-    Optional<String> waitLimit,
-    Optional<Integer> priority,
+    Part part,
+    Placement placement,
+    Waiting waiting,
     boolean hard,
-    boolean spread,
-    boolean oneServer,
     Optional<String> leaseClass,
-    Optional<String> idleTimeout,
-    Optional<String> timeLimit) {
+    Limits limits) {
   public static final LeaseOptions NOTHING =
       new LeaseOptions(
-          Optional.empty(),
-          Optional.empty(),
-          Optional.empty(),
-          Optional.empty(),
-          Map.of(),
-          Optional.empty(),
-          Optional.empty(),
-          Optional.empty(),
-          false,
-          false,
+          new Part(Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty()),
+          new Placement(Map.of(), Optional.empty(), false, false),
+          new Waiting(Optional.empty(), Optional.empty()),
           false,
           Optional.empty(),
-          Optional.empty(),
-          Optional.empty());
+          new Limits(Optional.empty(), Optional.empty()));
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
-  public LeaseOptions {
-    selectors = Map.copyOf(selectors);
+  /** The number of GPUs, and how much of each. */
+  public record Part(
+      Optional<String> gpus,
+      Optional<String> fraction,
+      Optional<String> memory,
+      Optional<String> compute) {
+    /** Fraction and memory go together: a part that has one of them has its size. */
+    private Part orElse(Part other) {
+      boolean sized = fraction.isPresent() || memory.isPresent();
+      return new Part(
+          gpus.or(() -> other.gpus),
+          sized ? fraction : other.fraction,
+          sized ? memory : other.memory,
+          compute.or(() -> sized ? Optional.empty() : other.compute));
+    }
+
+    private void addTo(LeaseRequest.Builder request) {
+      gpus.ifPresent(text -> request.setGpus(count(text)));
+      if (fraction.isPresent() && memory.isPresent()) {
+        throw new IllegalArgumentException(
+            "both a fraction (" + fraction.get() + ") and memory (" + memory.get() + "); give one");
+      }
+      fraction.ifPresent(text -> request.setFraction(number("fraction", text)));
+      memory.ifPresent(text -> request.setMemoryBytes(ByteSize.parse(text).bytes()));
+      compute.ifPresent(
+          text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
+    }
   }
 
-  /** Reads a wish from named values, such as an attach message's or the environment's. */
-  public static LeaseOptions from(Function<String, Optional<String>> values) {
-    return new LeaseOptions(
-        values.apply("gpus"),
-        values.apply("fraction"),
-        values.apply("memory"),
-        values.apply("compute"),
-        Map.of(),
-        Optional.empty(),
-        Optional.empty(),
-        Optional.empty(),
-        false,
-        false,
-        false,
-        values.apply("class"),
-        values.apply("idle_timeout"),
-        values.apply("time_limit"));
-  }
-
-  /** The same part of GPUs with what only a command line says. */
-  public LeaseOptions with(
+  /** The GPUs that may serve the request. */
+  public record Placement(
       Map<String, String> selectors,
       Optional<String> partition,
-      Optional<String> waitLimit,
-      Optional<Integer> priority,
-      boolean hard,
       boolean spread,
       boolean oneServer) {
-    return new LeaseOptions(
-        gpus,
-        fraction,
-        memory,
-        compute,
-        selectors,
-        partition,
-        waitLimit,
-        priority,
-        hard,
-        spread,
-        oneServer,
-        leaseClass,
-        idleTimeout,
-        timeLimit);
+    public Placement {
+      selectors = Map.copyOf(selectors);
+    }
+
+    private Placement orElse(Placement other) {
+      Map<String, String> both = new LinkedHashMap<>(other.selectors);
+      both.putAll(selectors);
+      return new Placement(
+          both,
+          partition.or(() -> other.partition),
+          spread || other.spread,
+          oneServer || other.oneServer);
+    }
+
+    private void addTo(LeaseRequest.Builder request) {
+      request.putAllSelectors(selectors).setSpread(spread).setOneServer(oneServer);
+      partition.ifPresent(request::setPartition);
+    }
   }
 
-  /**
-   * Takes from {@code other} what this wish leaves open. Fraction and memory go together: who says
-   * one of them has said how large.
-   */
+  /** The longest wait for room, and the priority in the queue. */
+  public record Waiting(Optional<String> limit, Optional<Integer> priority) {
+    private Waiting orElse(Waiting other) {
+      return new Waiting(limit.or(() -> other.limit), priority.or(() -> other.priority));
+    }
+
+    private void addTo(LeaseRequest.Builder request) {
+      limit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
+      priority.ifPresent(request::setPriority);
+    }
+  }
+
+  /** The time without use, and the time in all, after which the pool ends the lease. */
+  public record Limits(Optional<String> idle, Optional<String> time) {
+    private Limits orElse(Limits other) {
+      return new Limits(idle.or(() -> other.idle), time.or(() -> other.time));
+    }
+
+    private void addTo(LeaseRequest.Builder request) {
+      idle.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
+      time.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
+    }
+  }
+
+  /** Reads options from named values, such as an attach message's or the environment's. */
+  public static LeaseOptions from(Function<String, Optional<String>> values) {
+    return new LeaseOptions(
+        new Part(
+            values.apply("gpus"),
+            values.apply("fraction"),
+            values.apply("memory"),
+            values.apply("compute")),
+        NOTHING.placement,
+        NOTHING.waiting,
+        false,
+        values.apply("class"),
+        new Limits(values.apply("idle_timeout"), values.apply("time_limit")));
+  }
+
+  /** Returns the same part of GPUs with the options that only a command line has. */
+  public LeaseOptions with(Placement placement, Waiting waiting, boolean hard) {
+    return new LeaseOptions(part, placement, waiting, hard, leaseClass, limits);
+  }
+
+  /** Returns these options, and {@code other} where they leave something open. */
   public LeaseOptions orElse(LeaseOptions other) {
-    boolean sized = fraction.isPresent() || memory.isPresent();
-    Map<String, String> both = new LinkedHashMap<>(other.selectors);
-    both.putAll(selectors);
     return new LeaseOptions(
-        gpus.or(() -> other.gpus),
-        sized ? fraction : other.fraction,
-        sized ? memory : other.memory,
-        compute.or(() -> sized ? Optional.empty() : other.compute),
-        both,
-        partition.or(() -> other.partition),
-        waitLimit.or(() -> other.waitLimit),
-        priority.or(() -> other.priority),
+        part.orElse(other.part),
+        placement.orElse(other.placement),
+        waiting.orElse(other.waiting),
         hard || other.hard,
-        spread || other.spread,
-        oneServer || other.oneServer,
         leaseClass.or(() -> other.leaseClass),
-        idleTimeout.or(() -> other.idleTimeout),
-        timeLimit.or(() -> other.timeLimit));
+        limits.orElse(other.limits));
   }
 
   /**
-   * The request to send.
+   * Returns the request to send.
    *
    * @throws IllegalArgumentException if a value has the wrong form; the message names it
    */
   public LeaseRequest request(Holder holder) {
-    LeaseRequest.Builder request = LeaseRequest.newBuilder().setHolder(holder);
-    gpus.ifPresent(text -> request.setGpus(count(text)));
-    if (fraction.isPresent() && memory.isPresent()) {
-      throw new IllegalArgumentException(
-          "both a fraction (" + fraction.get() + ") and memory (" + memory.get() + "); give one");
-    }
-    fraction.ifPresent(text -> request.setFraction(number("fraction", text)));
-    memory.ifPresent(text -> request.setMemoryBytes(ByteSize.parse(text).bytes()));
-    compute.ifPresent(
-        text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
-    request.putAllSelectors(selectors);
-    partition.ifPresent(request::setPartition);
-    waitLimit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
-    priority.ifPresent(request::setPriority);
-    request.setHard(hard).setSpread(spread).setOneServer(oneServer);
+    LeaseRequest.Builder request = LeaseRequest.newBuilder().setHolder(holder).setHard(hard);
+    part.addTo(request);
+    placement.addTo(request);
+    waiting.addTo(request);
     leaseClass.ifPresent(text -> request.setClass_(text.strip()));
-    idleTimeout.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
-    timeLimit.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
+    limits.addTo(request);
     return request.build();
   }
 
@@ -156,7 +171,7 @@ public record LeaseOptions(
     Matcher form = DURATION.matcher(text.strip());
     if (!form.matches()) {
       throw new IllegalArgumentException(
-          "'" + text + "' is no duration; write for example 30s, 5m or 1h");
+          "'" + text + "' is not a duration; write for example 30s, 5m or 1h");
     }
     long count = Long.parseLong(form.group(1));
     return switch (form.group(2) == null ? "s" : form.group(2)) {
@@ -172,7 +187,7 @@ public record LeaseOptions(
     try {
       return Math.max(-1, Integer.parseInt(text.strip()));
     } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("'" + text + "' is no number of GPUs", e);
+      throw new IllegalArgumentException("'" + text + "' is not a number of GPUs", e);
     }
   }
 
@@ -180,6 +195,6 @@ public record LeaseOptions(
     if (NUMBER.matcher(text.strip()).matches()) {
       return Double.parseDouble(text.strip());
     }
-    throw new IllegalArgumentException("'" + text + "' is no number, for " + what);
+    throw new IllegalArgumentException("'" + text + "' is not a number, for " + what);
   }
 }

@@ -142,19 +142,21 @@ public final class ControllerCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    String home = Environment.required("--namespace", namespace, "POD_NAMESPACE");
     ControllerProcess.Setup setup =
         new ControllerProcess.Setup(
-            name,
-            Environment.required("--namespace", namespace, "POD_NAMESPACE"),
+            new LeaderTasks.Plan(
+                name,
+                home,
+                certificates == Certificates.own
+                    ? Optional.of(Lifetimes.ofDays(caDays, certificateDays))
+                    : Optional.empty(),
+                cluster,
+                LeaseOptions.duration(grace),
+                dra ? Optional.of(draPartition) : Optional.empty()),
             Environment.port("--webhook-port", webhookPort),
             Environment.port("--health-port", healthPort),
-            cluster,
-            LeaseOptions.duration(grace),
-            certificates == Certificates.own
-                ? Optional.of(Lifetimes.ofDays(caDays, certificateDays))
-                : Optional.empty(),
-            webhookTls,
-            dra ? Optional.of(draPartition) : Optional.empty());
+            webhookTls);
     EventLoopGroup loops = EventLoops.create("gpupool-controller", 2);
     ProcessMeters meters = new ProcessMeters("gpupool-k8s-controller", metrics.collector());
     ApiServer api = new ApiServer(meters.registry());
@@ -166,7 +168,7 @@ public final class ControllerCommand implements Callable<Integer> {
       Optional<RootsFile> roots =
           pool.trusted()
               .filter(file -> keepRoots)
-              .map(file -> RootsFile.keep(client, name, setup.namespace(), file));
+              .map(file -> RootsFile.keep(client, name, home, file));
       System.out.println("gpupool-k8s controller started: health port " + process.healthPort());
       System.out.flush();
       Signals.awaitTermination();

@@ -3,7 +3,6 @@ package io.gpupool.k8s.command.controller;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.gpupool.k8s.admission.Admission.Outcome;
-import io.gpupool.k8s.certificates.Lifetimes;
 import io.gpupool.k8s.command.process.Environment;
 import io.gpupool.k8s.command.process.HealthPort;
 import io.gpupool.k8s.command.process.PoolConnections;
@@ -41,21 +40,13 @@ final class ControllerProcess implements AutoCloseable {
   private final HealthPort health;
   private volatile Optional<LeaderTasks> term = Optional.empty();
 
-  /** The settings of a controller; see {@link ControllerCommand}. */
-  record Setup(
-      String release,
-      String namespace,
-      int webhookPort,
-      int healthPort,
-      Optional<String> cluster,
-      Duration grace,
-      Optional<Lifetimes> lifetimes,
-      Path webhookTls,
-      Optional<String> claims) {
-    LeaderTasks.Plan plan() {
-      return new LeaderTasks.Plan(release, namespace, lifetimes, cluster, grace, claims);
-    }
-  }
+  /**
+   * The settings of a controller; see {@link ControllerCommand}.
+   *
+   * @param plan the settings of the leader's tasks
+   * @param webhookTls the folder of the webhook's certificate where the leader makes none
+   */
+  record Setup(LeaderTasks.Plan plan, int webhookPort, int healthPort, Path webhookTls) {}
 
   private ControllerProcess(
       Setup setup,
@@ -69,16 +60,17 @@ final class ControllerProcess implements AutoCloseable {
         Webhook.start(
             setup.webhookPort(),
             client,
-            setup.lifetimes().isPresent()
+            setup.plan().lifetimes().isPresent()
                 ? new WebhookCertificate.InSecret(
-                    client, setup.namespace(), setup.release() + "-webhook-tls")
+                    client, setup.plan().namespace(), setup.plan().release() + "-webhook-tls")
                 : new WebhookCertificate.InFolder(setup.webhookTls()),
             memory,
             (outcome, nanos) -> review(meters.registry(), outcome, nanos));
     leadership =
         Leadership.start(
             election,
-            new ElectionLock(setup.namespace(), setup.release() + "-controller", identity()),
+            new ElectionLock(
+                setup.plan().namespace(), setup.plan().release() + "-controller", identity()),
             () -> begin(LeaderTasks.begin(client, pool, setup.plan())));
     measure(meters);
     health = HealthPort.open(setup.healthPort(), Optional::empty, webhook::unready, meters);

@@ -47,7 +47,7 @@ final class PodEvents {
     soon.cancel();
     if (last.isEmpty() && !state.isGranted()) {
       // Most pods that wait do so only for a moment.
-      soon = around.timers().after(around.times().quiet(), () -> tell(pod, state));
+      soon = around.timers().after(around.times().reports().quiet(), () -> tell(pod, state));
     } else {
       tell(pod, state);
     }
@@ -72,7 +72,7 @@ final class PodEvents {
             ? !text.equals(texts.get(reason)) || last.filter(reason::equals).isEmpty()
             : before == null
                 || !text.equals(texts.get(reason))
-                    && nowNanos - before >= around.times().repeated().toNanos();
+                    && nowNanos - before >= around.times().reports().repeated().toNanos();
     if (news) {
       atNanos.put(reason, nowNanos);
       texts.put(reason, text);

@@ -78,8 +78,8 @@ public final class PodLease {
     this.timers = timers;
     this.request = request;
     this.owner = owner;
-    retry = BackOff.jittered(times.retry(), times.longestRetry(), random);
-    refusals = BackOff.jittered(times.refused(), times.longestRefused(), random);
+    retry = times.retries().jittered(random);
+    refusals = times.refusals().jittered(random);
   }
 
   public RequiredLease wanted() {

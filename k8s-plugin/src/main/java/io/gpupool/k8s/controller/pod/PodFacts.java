@@ -23,32 +23,40 @@ import org.jspecify.annotations.Nullable;
 /**
  * The facts of a pod that the controller needs, a small part of the object.
  *
- * @param version of the object, as the API server has it
- * @param created creation time, as the API server has it; sorts as text
- * @param request as the webhook has written it; empty: there is none
- * @param leases annotation with the leases, as written
  * @param node empty while the pod is on none
  * @param gates in the order of the pod's
  * @param conditions types, in the order of the pod's; empty: it has no such list yet
- * @param finished by its phase
- * @param deadline when its containers are to be gone; empty: it is not being deleted
  * @param containers init containers and containers, in the order of the pod's
- * @param classPriority the value of its PriorityClass, unless an annotation gives its priority
  */
 public record PodFacts(
     PodKey key,
-    String version,
-    String created,
-    String request,
-    String leases,
+    Request asked,
     String node,
     List<String> gates,
     List<String> conditions,
     Optional<Told> told,
-    boolean finished,
-    Optional<Instant> deadline,
-    List<InPod> containers,
-    OptionalInt classPriority) {
+    Life life,
+    List<InPod> containers) {
+
+  /**
+   * The request of a pod, and the leases that it got.
+   *
+   * @param request as the webhook has written it; empty: there is none
+   * @param leases annotation with the leases, as written
+   * @param classPriority the value of its PriorityClass, unless an annotation gives its priority
+   */
+  public record Request(String request, String leases, OptionalInt classPriority) {}
+
+  /**
+   * The life of a pod.
+   *
+   * @param version of the object, as the API server has it
+   * @param created creation time, as the API server has it; sorts as text
+   * @param finished by its phase
+   * @param deadline when its containers must be gone; empty: it is not being deleted
+   */
+  public record Life(
+      String version, String created, boolean finished, Optional<Instant> deadline) {}
 
   /** The pod's condition that gpupool writes. */
   public record Told(boolean granted, String reason, String message, String since) {}
@@ -72,10 +80,43 @@ public record PodFacts(
    */
   public record InPod(String name, Kind kind, boolean started, boolean running, boolean done) {}
 
+  /** Returns the request as the webhook has written it; empty: there is none. */
+  public String request() {
+    return asked.request();
+  }
+
+  /** Returns the annotation with the leases, as written. */
+  public String leases() {
+    return asked.leases();
+  }
+
+  public OptionalInt classPriority() {
+    return asked.classPriority();
+  }
+
+  /** Returns the version of the object, as the API server has it. */
+  public String version() {
+    return life.version();
+  }
+
+  /** Returns the creation time, as the API server has it; it sorts as text. */
+  public String created() {
+    return life.created();
+  }
+
+  public boolean finished() {
+    return life.finished();
+  }
+
+  /** Returns when the pod's containers must be gone; empty: it is not being deleted. */
+  public Optional<Instant> deadline() {
+    return life.deadline();
+  }
+
   /** Returns whether no part of the pod will ever use a GPU again. */
   public boolean isOver() {
-    if (finished || deadline.isEmpty()) {
-      return finished;
+    if (finished() || deadline().isEmpty()) {
+      return finished();
     }
     return node.isEmpty()
         || containers.stream().anyMatch(InPod::started)
@@ -99,10 +140,12 @@ public record PodFacts(
     List<PodCondition> conditions = orEmpty(status.getConditions());
     return new PodFacts(
         new PodKey(meta.getUid(), meta.getNamespace(), meta.getName()),
-        orEmpty(meta.getResourceVersion()),
-        orEmpty(meta.getCreationTimestamp()),
-        annotations.getOrDefault(Names.REQUEST, ""),
-        annotations.getOrDefault(Names.LEASES, ""),
+        new Request(
+            annotations.getOrDefault(Names.REQUEST, ""),
+            annotations.getOrDefault(Names.LEASES, ""),
+            annotations.containsKey(Names.PRIORITY) || pod.getSpec().getPriority() == null
+                ? OptionalInt.empty()
+                : OptionalInt.of(pod.getSpec().getPriority())),
         orEmpty(pod.getSpec().getNodeName()),
         orEmpty(pod.getSpec().getSchedulingGates()).stream()
             .map(PodSchedulingGate::getName)
@@ -117,12 +160,12 @@ public record PodFacts(
                     orEmpty(c.getReason()),
                     orEmpty(c.getMessage()),
                     orEmpty(c.getLastTransitionTime()))),
-        "Succeeded".equals(status.getPhase()) || "Failed".equals(status.getPhase()),
-        instant(meta.getDeletionTimestamp()),
-        containers(pod, status),
-        annotations.containsKey(Names.PRIORITY) || pod.getSpec().getPriority() == null
-            ? OptionalInt.empty()
-            : OptionalInt.of(pod.getSpec().getPriority()));
+        new Life(
+            orEmpty(meta.getResourceVersion()),
+            orEmpty(meta.getCreationTimestamp()),
+            "Succeeded".equals(status.getPhase()) || "Failed".equals(status.getPhase()),
+            instant(meta.getDeletionTimestamp())),
+        containers(pod, status));
   }
 
   private static List<InPod> containers(Pod pod, PodStatus status) {

@@ -53,18 +53,13 @@ class PodLeasesTest {
   private PodFacts facts() {
     return new PodFacts(
         KEY,
-        "1",
-        "2026-11-22T00:00:00Z",
-        "",
-        "",
+        new PodFacts.Request("", "", OptionalInt.empty()),
         node,
         gated ? List.of(Names.GATE) : List.of(),
         List.of(),
         Optional.empty(),
-        false,
-        Optional.empty(),
-        containers,
-        OptionalInt.empty());
+        new PodFacts.Life("1", "2026-11-22T00:00:00Z", false, Optional.empty()),
+        containers);
   }
 
   private void begin(long seed) {
