@@ -124,7 +124,7 @@ public final class Agent implements AutoCloseable {
 
   /**
    * Closes the socket, with which its file goes, and lets go of all programs, whose sessions end.
-   * Those of pods go on where they talk to their workers themselves: the pod's lease does not
+   * Programs of pods go on if they talk to their workers themselves: the pod's lease does not
    * depend on the node's agent.
    */
   @Override

@@ -35,7 +35,7 @@ public final class AgentSocket {
 
   private AgentSocket() {}
 
-  /** Where an agent listens that was not told. */
+  /** Returns the address at which an agent listens by default. */
   public static UnixAddress toCreate() {
     boolean system = Files.isWritable(Files.isDirectory(SYSTEM_FOLDER) ? SYSTEM_FOLDER : RUN);
     Optional<Path> own = ownPath();
@@ -47,7 +47,7 @@ public final class AgentSocket {
     return new UnixAddress((system ? SYSTEM : own.orElseThrow()).toString());
   }
 
-  /** Where an agent may be found: as the environment says, else in the usual places. */
+  /** Finds an agent's address: the environment's, else one of the usual places. */
   public static Optional<UnixAddress> toFind() {
     return Environment.variable("GPUPOOL_AGENT")
         .map(UnixAddress::new)
@@ -59,11 +59,11 @@ public final class AgentSocket {
   }
 
   /**
-   * What the agent says of itself; empty when nobody listens there, or one that serves the pods of
-   * a node of Kubernetes alone.
+   * Returns the agent's status; empty if none listens there, or one that serves only the pods of a
+   * node of Kubernetes.
    *
-   * @throws PoolRequestException if somebody does and gives no answer: to go on without would be to
-   *     use GPUs that were not meant
+   * @throws PoolRequestException if one listens and does not answer: to go on without it would be
+   *     to use GPUs that were not meant
    */
   public static Optional<TextMessage> status(UnixAddress address, EventLoopGroup loops) {
     CompletableFuture<TextMessage> status = new CompletableFuture<>();
@@ -103,7 +103,7 @@ public final class AgentSocket {
     }
   }
 
-  /** Has the agent end what its programs on a lease wait for; it may be gone, as they are then. */
+  /** Tells the agent that a lease has ended; the agent may be gone, and its programs with it. */
   public static void tellEnded(
       UnixAddress address, HeldLease lease, String reason, EventLoopGroup loops) {
     TextMessage message =
@@ -155,9 +155,7 @@ public final class AgentSocket {
       status.cancel(false);
     }
 
-    /**
-     * Somebody listens there, and closes with the question unread, or answers what is no answer.
-     */
+    /** Treats a closed connection or a malformed answer as no answer. */
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
       status.cancel(false);

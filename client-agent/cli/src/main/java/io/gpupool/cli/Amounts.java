@@ -36,7 +36,7 @@ public final class Amounts {
     return seconds < 48 * 3600 ? seconds / 3600 + "h" : seconds / 86400 + "d";
   }
 
-  /** Times of GPUs, which are short at first. */
+  /** Formats a time of GPUs, which is short at first. */
   public static String time(long nanos) {
     double millis = nanos / 1e6;
     if (millis < 1000) {

@@ -16,8 +16,10 @@ public final class ClassOptions {
       names = "--class",
       paramLabel = "batch|latency",
       description = {
-        "what the programs do: those of class latency serve requests, and their time slices of a GPU",
-        "come as soon as they can while they use less than their share (else GPUPOOL_CLASS; default:",
+        "what the programs do: those of class latency serve requests, and their time slices of a"
+            + " GPU",
+        "come as soon as they can while they use less than their share (else GPUPOOL_CLASS;"
+            + " default:",
         "batch)"
       })
   private Optional<LeaseClass> named = Optional.empty();
@@ -26,7 +28,7 @@ public final class ClassOptions {
   private boolean latency;
 
   /**
-   * Its name, if it was given.
+   * Returns the class's name, if it was given.
    *
    * @throws IllegalArgumentException if two are
    */
@@ -35,7 +37,7 @@ public final class ClassOptions {
   }
 
   /**
-   * The class that two options name together, if one of them was given.
+   * Returns the class that two options name together, if one of them was given.
    *
    * @param named by {@code --class}
    * @param latency whether {@code --latency} was given

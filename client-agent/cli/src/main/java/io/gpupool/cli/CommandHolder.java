@@ -8,7 +8,7 @@ import io.gpupool.runtime.ProcessInfo;
 public final class CommandHolder {
   private CommandHolder() {}
 
-  /** The holder of a lease for this program. */
+  /** Returns the holder of a lease for this program. */
   public static Holder of(String program) {
     return Holder.newBuilder()
         .setHost(ProcessInfo.HOST)

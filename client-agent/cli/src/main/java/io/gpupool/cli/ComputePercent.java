@@ -6,7 +6,7 @@ public final class ComputePercent {
   private ComputePercent() {}
 
   /**
-   * Checks it before the pool is asked, which takes 0 for what is left open.
+   * Checks the value before the pool is asked, which takes 0 for an open one.
    *
    * @throws IllegalArgumentException if it is not from 1 to 100
    */

@@ -22,7 +22,8 @@ public final class Environment {
   }
 
   /**
-   * The token of {@code GPUPOOL_TOKEN}, else the first line of the file {@code GPUPOOL_TOKEN_FILE}.
+   * Returns the token of {@code GPUPOOL_TOKEN}, else the text of the file {@code
+   * GPUPOOL_TOKEN_FILE}.
    */
   public static Optional<String> token() {
     return variable("GPUPOOL_TOKEN")
@@ -30,8 +31,8 @@ public final class Environment {
   }
 
   /**
-   * What {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code _COMPUTE}, {@code
-   * _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} ask for.
+   * Returns the options that {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code
+   * _COMPUTE}, {@code _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} name.
    */
   public static LeaseOptions wish() {
     return LeaseOptions.from(

@@ -22,32 +22,32 @@ public record Installation(Path home) {
     return new Installation(Path.of(home));
   }
 
-  /** The folder with {@code libcuda.so.1}. */
+  /** Returns the folder with {@code libcuda.so.1}. */
   public Path shim() {
     return home.resolve("lib/shim");
   }
 
-  /** What programs on software GPUs have preloaded, so that NVRTC gives them PTX. */
+  /** Returns the library that programs on software GPUs preload, so that NVRTC gives them PTX. */
   public Path nvrtc() {
     return home.resolve("lib/libgpupool-nvrtc.so");
   }
 
-  /** The program that ties another's life to this process's. */
+  /** Returns the program that ties another's life to this process's. */
   public Path launcher() {
     return home.resolve("lib/gpupool-exec");
   }
 
-  /** A program that measures. */
+  /** Returns a program that measures. */
   public Path benchmark(String name) {
     return home.resolve("lib/bench").resolve(name);
   }
 
-  /** The command itself. */
+  /** Returns the command itself. */
   public Path command() {
     return home.resolve("bin/gpupool");
   }
 
-  /** A file that must be there. */
+  /** Returns the file if it exists. */
   public Path require(Path file) throws IOException {
     if (!Files.exists(file)) {
       throw new IOException(file + " is missing from the installation; unpack the archive again");

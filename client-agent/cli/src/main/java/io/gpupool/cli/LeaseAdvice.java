@@ -7,7 +7,7 @@ import io.gpupool.client.connection.PoolRequestException;
 public final class LeaseAdvice {
   private LeaseAdvice() {}
 
-  /** The reason, and the options by which it could be met. */
+  /** Returns the reason, and the options by which the request could be served. */
   public static String text(PoolRequestException refusal) {
     return refusal.getMessage()
         + switch (refusal.leaseCause()) {

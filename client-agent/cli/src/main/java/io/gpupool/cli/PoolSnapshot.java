@@ -13,7 +13,7 @@ import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.json.JsonForm;
 import java.util.List;
 
-/** The state of a pool at one time, as it tells. */
+/** The state of a pool at one time. */
 public record PoolSnapshot(
     List<ServerInfo> servers,
     List<GpuInfo> gpus,
@@ -31,7 +31,7 @@ public record PoolSnapshot(
         pool.listSessions(all).getSessionsList());
   }
 
-  /** The pool as the command's JSON has it. */
+  /** Returns the pool in the form of the command's JSON. */
   public JsonObject json() {
     JsonObject json = new JsonObject();
     json.add("servers", JsonForm.of(servers));

@@ -35,12 +35,12 @@ public final class SecurityOptions {
       description = "send the token over networks without TLS, too (else GPUPOOL_INSECURE=1)")
   private boolean insecure;
 
-  /** For a command that ends soon. */
+  /** Returns the security of a command that ends soon. */
   public ClientSecurity once() {
     return security(false);
   }
 
-  /** For a process that lives longer than certificates may. */
+  /** Returns the security of a process that may outlive its certificates. */
   public ClientSecurity following() {
     return security(true);
   }

@@ -28,15 +28,15 @@ public record ContainerWiring(Path shimFolder, Path agentFolder) {
     for (Path folder : List.of(shimFolder, agentFolder)) {
       if (!folder.isAbsolute()) {
         throw new IllegalArgumentException(
-            "'" + folder + "' is to be a folder of the machine: give its path from the root");
+            "'" + folder + "' must be a folder of the machine: give its absolute path");
       }
     }
   }
 
-  /** A file or folder of the machine that is to be seen in the container, read-only. */
+  /** A file or folder of the machine that the container sees, read-only. */
   public record Mount(String host, String container) {}
 
-  /** All of them; that of the socket's folder is the last. */
+  /** Returns all mounts; the last is that of the socket's folder. */
   public List<Mount> mounts() {
     List<Mount> mounts = new ArrayList<>();
     for (String folder : LIBRARY_FOLDERS) {
@@ -50,7 +50,7 @@ public record ContainerWiring(Path shimFolder, Path agentFolder) {
     return List.copyOf(mounts);
   }
 
-  /** What its programs need to be told. */
+  /** Returns the variables that the container's programs need. */
   public Map<String, String> environment() {
     Map<String, String> environment = new LinkedHashMap<>();
     environment.put("GPUPOOL_AGENT", AGENT_FOLDER + "/agent.sock");

@@ -16,7 +16,7 @@ public final class RunOptionLine {
   private RunOptionLine() {}
 
   /**
-   * All in one line.
+   * Returns all options in one line.
    *
    * @throws IllegalArgumentException for a path or value that cannot be said in this way
    */

@@ -33,6 +33,6 @@ class ContainerWiringTest {
   void wiring_relativeFolder_isRefused() {
     assertThatThrownBy(() -> new ContainerWiring(Path.of("shim"), AGENT))
         .hasMessageContaining("'shim'")
-        .hasMessageContaining("from the root");
+        .hasMessageContaining("absolute path");
   }
 }

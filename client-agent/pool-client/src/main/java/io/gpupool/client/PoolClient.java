@@ -106,7 +106,7 @@ public final class PoolClient implements AutoCloseable {
     return PoolGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** What admins do, in the same way. */
+  /** Returns the stub of the admins' calls, which wait for their answers. */
   public PoolAdminGrpc.PoolAdminBlockingStub admin() {
     return PoolAdminGrpc.newBlockingStub(channel).withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
   }
@@ -195,7 +195,7 @@ public final class PoolClient implements AutoCloseable {
         });
   }
 
-  /** A lease with its GPUs and programs. */
+  /** Returns a lease with its GPUs and programs. */
   public CompletableFuture<DescribeLeaseReply> describeLease(String leaseId, String secret) {
     connection.retryNow();
     CompletableFuture<DescribeLeaseReply> described = new CompletableFuture<>();
@@ -242,7 +242,7 @@ public final class PoolClient implements AutoCloseable {
     channel.shutdownNow();
   }
 
-  /** The same without waiting, which the event loop must not do: it is that of the calls. */
+  /** Closes without waiting, for the event loop, which is that of the calls. */
   public void closeSoon() {
     channel.shutdown();
     loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);

@@ -8,7 +8,7 @@ public final class RedirectException extends RuntimeException {
   private final String address;
 
   /**
-   * Of the server's answer.
+   * Names the server of the answer.
    *
    * @param address {@code HOST:PORT}
    */

@@ -24,7 +24,7 @@ import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** All pods that ask for GPUs, each with its leases. Owned by the controller's thread. */
+/** The pods that ask for GPUs, each with its leases. Owned by the controller's thread. */
 final class Pods {
   private static final Logger LOG = LoggerFactory.getLogger(Pods.class);
 

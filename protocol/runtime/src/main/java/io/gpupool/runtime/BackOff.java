@@ -21,24 +21,27 @@ public final class BackOff {
     pauseNanos = firstNanos;
   }
 
-  /** Pauses of exactly these lengths. */
+  /** Returns pauses of exactly these lengths. */
   public static BackOff exact(Duration first, Duration longest) {
     return new BackOff(first, longest, () -> 1);
   }
 
-  /** Pauses of which up to a half is left out by chance, so that many do not come back together. */
+  /**
+   * Returns pauses that are shortened by up to a half at random, so that many do not retry
+   * together.
+   */
   public static BackOff jittered(Duration first, Duration longest, RandomGenerator random) {
     return new BackOff(first, longest, () -> 1 - random.nextDouble() / 2);
   }
 
-  /** The pause before the next attempt; the one after that is longer. */
+  /** Returns the pause before the next attempt; the one after that is longer. */
   public Duration next() {
     Duration pause = current();
     pauseNanos = Math.min(2 * pauseNanos, longestNanos);
     return pause;
   }
 
-  /** The pause before an attempt that counts as none, such as a look at something unknown yet. */
+  /** Returns the pause without counting an attempt, such as for a look at something unknown yet. */
   public Duration current() {
     return Duration.ofNanos(Math.round(pauseNanos * part.getAsDouble()));
   }
@@ -49,7 +52,7 @@ public final class BackOff {
     againAtNanos = nowNanos + next().toNanos();
   }
 
-  /** Whether an attempt is due. */
+  /** Returns whether an attempt is due. */
   public boolean isDue(long nowNanos) {
     return !waiting || nowNanos - againAtNanos >= 0;
   }

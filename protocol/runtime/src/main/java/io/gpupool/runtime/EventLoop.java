@@ -43,7 +43,7 @@ public final class EventLoop implements Timers, Executor, AutoCloseable {
     thread.execute(logged(task));
   }
 
-  /** Whether the caller is a task of this loop. */
+  /** Returns whether the caller is a task of this loop. */
   public boolean isThisThread() {
     return Thread.currentThread().threadId() == threadId;
   }
@@ -64,7 +64,7 @@ public final class EventLoop implements Timers, Executor, AutoCloseable {
     return () -> planned.cancel(false);
   }
 
-  /** A task whose failure is logged. */
+  /** Returns a task whose failure is logged. */
   public Runnable logged(Runnable task) {
     return () -> {
       try {

@@ -19,7 +19,7 @@ public final class ProcessInfo {
 
   private ProcessInfo() {}
 
-  /** The user's name where it is known without asking a directory, else the number. */
+  /** Returns the user's name where it is known without a directory, else the number. */
   public static String user(int id) {
     return id == USER_ID ? USER : id == 0 ? "root" : "uid " + id;
   }

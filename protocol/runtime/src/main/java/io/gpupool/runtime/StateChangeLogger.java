@@ -23,7 +23,7 @@ public final class StateChangeLogger {
     say(Level.INFO, text);
   }
 
-  /** The same as a warning. */
+  /** Writes it as a warning. */
   public void warn(String text) {
     say(Level.WARN, text);
   }

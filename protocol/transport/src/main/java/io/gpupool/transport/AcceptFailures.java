@@ -28,7 +28,7 @@ public final class AcceptFailures extends ChannelInboundHandlerAdapter {
   private long loggedAtNanos;
 
   /**
-   * For one kind of port.
+   * Serves one kind of port.
    *
    * @param port how the log names it
    */

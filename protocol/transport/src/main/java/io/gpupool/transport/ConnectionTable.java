@@ -24,7 +24,7 @@ public final class ConnectionTable {
 
   private final int limit;
 
-  /** Those that may be displaced, the oldest first, with whose they are. */
+  /** The connections that may be displaced, the oldest first, with their owners. */
   @GuardedBy("this")
   private final Map<Channel, Object> idle = new LinkedHashMap<>();
 
@@ -71,7 +71,7 @@ public final class ConnectionTable {
     return true;
   }
 
-  /** It may be displaced again, after all others that are idle now. */
+  /** Lets the connection be displaced again, after all others that are idle now. */
   public synchronized void setIdle(Channel channel) {
     Object owner = endBusy(channel);
     if (owner != null) {

@@ -123,7 +123,7 @@ public final class Descriptors {
     return open(file.toString(), O_READ);
   }
 
-  /** Whether a descriptor is of a file that lives in memory alone: reading it never waits. */
+  /** Returns whether a descriptor is of a file in memory alone: reading it never blocks. */
   public static boolean isMemoryFile(int descriptor) throws IOException {
     Path link = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor));
     return link.toString().startsWith("/memfd:");

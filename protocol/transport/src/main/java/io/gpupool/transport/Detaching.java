@@ -33,7 +33,7 @@ public final class Detaching {
     return detached;
   }
 
-  /** The same at once, for handlers: on the channel's event loop. */
+  /** Detaches at once, for handlers: on the channel's event loop. */
   public static FileDescriptor detachNow(EpollSocketChannel channel) throws IOException {
     try {
       // Closing a descriptor sends FIN only with the last one of a connection, and Netty does no

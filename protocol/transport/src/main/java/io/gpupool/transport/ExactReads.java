@@ -12,7 +12,7 @@ import java.util.function.IntSupplier;
 public final class ExactReads extends DefaultMaxMessagesRecvByteBufAllocator {
   private final IntSupplier nextBytes;
 
-  /** For one channel; {@code nextBytes} is asked on its event loop and must be positive. */
+  /** Serves one channel; {@code nextBytes} is asked on its event loop and must be positive. */
   public ExactReads(IntSupplier nextBytes) {
     super(1);
     this.nextBytes = nextBytes;

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * was read before. Both channels share an event loop.
  */
 public final class Relay extends ChannelInboundHandlerAdapter {
-  /** How much is read at a time. */
+  /** The most that is read at a time. */
   public static final int READ_BYTES = 256 * 1024;
 
   private final Channel peer;

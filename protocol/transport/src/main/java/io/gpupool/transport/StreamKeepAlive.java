@@ -13,7 +13,7 @@ import io.netty.channel.unix.IntegerUnixChannelOption;
  * takes no bytes for so long, as a worker does behind a long kernel and a program that is stopped.
  */
 public final class StreamKeepAlive {
-  /** How long after the last sign of life the other end is given up. */
+  /** The time after the last sign of life at which the other end counts as gone. */
   public static final int LIMIT_SECONDS = 15;
 
   private static final int IDLE_SECONDS = 5;

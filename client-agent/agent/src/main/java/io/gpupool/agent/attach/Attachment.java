@@ -80,7 +80,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
   }
 
   /**
-   * Of a connection that is not active yet.
+   * Serves a connection that is not active yet.
    *
    * @param agentEnds whether the agent is being closed
    */
@@ -110,7 +110,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     agent.options().pods().ifPresentOrElse(this::identify, this::count);
   }
 
-  /** At once, since a process that asks later may be another one with the same number. */
+  /** Notes the peer at once: a process that asks later may be another one with the same number. */
   private void identify(PodPrograms pods) {
     try {
       PodPrograms.Pod found = pods.podOf(channel.peerCredentials().pid(), pods.nowTicks());

@@ -61,7 +61,7 @@ sealed interface AttachmentState {
   }
 
   /**
-   * All call streams are connected.
+   * The state in which all call streams are connected.
    *
    * @param relayed whether the program's own connection is its call stream
    */

@@ -12,20 +12,21 @@ import java.util.Map;
 public final class ConnectionShares {
   static final int MOST = 1024;
 
-  /** Of all programs together. */
+  /** The most connections of all programs together. */
   public static final int MOST_OF_ALL = 4096;
 
-  /** Of all together; from there on only those that have less than {@link #FEW} are let in. */
+  /** The number from which only owners with fewer than {@link #FEW} are let in. */
   static final int MANY = MOST_OF_ALL / 4 * 3;
 
   static final int FEW = 64;
 
   /**
-   * Of all together: who is refused is told why once it has asked, and takes a place until then.
+   * The most refused connections: a refused program hears why once it asks, and takes a place until
+   * then.
    */
   static final int MOST_REFUSED = 64;
 
-  /** Under which those are counted that are refused; no pod or user is called so. */
+  /** The owner of refused connections; no pod or user has this name. */
   static final String REFUSED = "";
 
   private final Map<String, Integer> counts = new HashMap<>();
@@ -38,14 +39,14 @@ public final class ConnectionShares {
     this.together = together;
   }
 
-  /** On a node of Kubernetes, by the uid of the pod. */
+  /** Returns shares by the uid of the pod, for a node of Kubernetes. */
   public static ConnectionShares ofPods() {
     return new ConnectionShares(
         "the programs of this pod have %d connections to the node's agent already",
         "all pods of the node %d");
   }
 
-  /** On any other machine, by the id of the user. */
+  /** Returns shares by the id of the user, for any other machine. */
   static ConnectionShares ofUsers() {
     return new ConnectionShares(
         "the programs of this user have %d connections to the agent already", "all users %d");
@@ -71,7 +72,7 @@ public final class ConnectionShares {
     all++;
   }
 
-  /** Lets one more in that is to be refused; false: there are too many. */
+  /** Lets in one more connection that will be refused; false: there are too many. */
   boolean enterRefused() {
     boolean isRoom = counts.getOrDefault(REFUSED, 0) < MOST_REFUSED;
     if (isRoom) {

@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
 final class LeaseWait {
   private static final Logger LOG = LoggerFactory.getLogger(LeaseWait.class);
 
-  /** How long a server may take to start anew, and the cluster to learn its address. */
+  /** The time for a server to restart and for the cluster to learn its address. */
   private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private final Channel program;
@@ -36,7 +36,7 @@ final class LeaseWait {
     this.program = program;
   }
 
-  /** Why it is worth waiting after a failure; empty if it is not. */
+  /** Returns why it is worth waiting after a failure; empty if it is not. */
   Optional<String> reason(Throwable failure, PoolAddress pool) {
     Throwable inner =
         failure instanceof CompletionException && failure.getCause() != null
@@ -60,7 +60,7 @@ final class LeaseWait {
         : Optional.empty();
   }
 
-  /** So the shim knows that it is not forgotten; once more only when it has heard the last. */
+  /** Tells the shim the reason of the wait; says it again only when the shim has heard the last. */
   void tell(String why, AttachRequest.LeaseHandle ticket, Holder holder) {
     if (!told.equals(Optional.of(why))) {
       told = Optional.of(why);

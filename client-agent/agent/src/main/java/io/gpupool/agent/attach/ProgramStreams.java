@@ -151,7 +151,7 @@ final class ProgramStreams {
     return sessions.size() == 1 && isRelayed(sessions.getFirst());
   }
 
-  /** What the agent decrypts, it has to pass on. */
+  /** Returns whether the agent relays the stream: it has to pass on what it decrypts. */
   private boolean isRelayed(OpenedSession session) {
     return relay || session.callStream().tls().isPresent();
   }
@@ -223,7 +223,7 @@ final class ProgramStreams {
         });
   }
 
-  /** From here on the channel is there for its end alone. */
+  /** Relays over TLS; from then on the channel only shows its end. */
   private CompletableFuture<Void> relayOverTls(
       EpollSocketChannel connected, OpenedSession session) {
     return TakenConnection.of(connected)

@@ -26,7 +26,7 @@ import java.util.function.Consumer;
  * the program's event loop.
  */
 final class SessionOpening {
-  /** How often the pool is asked whether a pod's lease is granted by now. */
+  /** The pause between questions to the pool whether a pod's lease is granted. */
   private static final long LOOK_AGAIN_MILLIS = 1000;
 
   private final EpollDomainSocketChannel program;
@@ -108,7 +108,7 @@ final class SessionOpening {
             program.eventLoop());
   }
 
-  /** Of several servers, one may have opened its session already. */
+  /** Closes the opened sessions: of several servers, one may have opened its session already. */
   private void closeAndOpenAgain(
       AttachRequest.LeaseHandle handle, CompletableFuture<ProgramStreams> opened) {
     LeaseSessions before = sessions.orElseThrow();

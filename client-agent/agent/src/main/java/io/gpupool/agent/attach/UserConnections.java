@@ -19,10 +19,10 @@ import org.slf4j.LoggerFactory;
  * event loop.
  */
 public final class UserConnections {
-  /** Of one user, that have asked for nothing. */
+  /** The most connections of one user that have asked for nothing. */
   static final int MOST_SILENT = 64;
 
-  /** Of all users together. */
+  /** The most such connections of all users together. */
   public static final int MOST_SILENT_OF_ALL = 1024;
 
   private static final long LOG_PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -42,7 +42,7 @@ public final class UserConnections {
   private final Map<Integer, Long> loggedAtNanos = new HashMap<>();
   private final LongSupplier clock;
 
-  /** Of nobody yet; {@code clock} gives nanoseconds. */
+  /** Counts no connection yet; {@code clock} gives nanoseconds. */
   public UserConnections(LongSupplier clock) {
     this.clock = clock;
   }
@@ -97,7 +97,7 @@ public final class UserConnections {
     channel.closeFuture().addListener(closed -> shares.leave(user));
   }
 
-  /** Once a minute for each user: a log is not to be filled either. */
+  /** Logs once a minute for each user, so that nobody can fill the log either. */
   private void warn(Peer peer, String line, int limit) {
     long nowNanos = clock.getAsLong();
     loggedAtNanos.values().removeIf(atNanos -> nowNanos - atNanos >= LOG_PAUSE_NANOS);

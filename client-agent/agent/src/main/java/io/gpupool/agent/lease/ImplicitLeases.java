@@ -32,7 +32,7 @@ public final class ImplicitLeases {
     }
   }
 
-  /** Of no program yet; the given ones are told when their leases end. */
+  /** Creates a set without leases; the given programs hear of the ends of their leases. */
   public ImplicitLeases(LeasePrograms programs) {
     this.programs = programs;
   }
@@ -66,7 +66,7 @@ public final class ImplicitLeases {
     return new Reference(key, known);
   }
 
-  /** Who comes next asks afresh. */
+  /** Forgets a lease: the next program asks for a new one. */
   private void forget(Key key, CompletableFuture<HeldLease> asking) {
     if (shared.get(key) instanceof Shared known && known.asking == asking) {
       shared.remove(key);

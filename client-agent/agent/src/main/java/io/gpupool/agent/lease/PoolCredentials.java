@@ -11,12 +11,12 @@ import java.util.function.Supplier;
  * @param ofAgent whether the pool is the agent's own, which alone sees the agent's certificate
  */
 public record PoolCredentials(Optional<Supplier<String>> token, boolean ofAgent) {
-  /** For the agent's own pool. */
+  /** Returns the credentials for the agent's own pool. */
   public static PoolCredentials toOwnPool(Optional<Supplier<String>> token) {
     return new PoolCredentials(token, true);
   }
 
-  /** For a pool that a program has named: its own token, or none. */
+  /** Returns the credentials for a pool that a program has named: its own token, or none. */
   static PoolCredentials toOtherPool(Optional<Supplier<String>> token) {
     return new PoolCredentials(token, false);
   }

@@ -21,7 +21,7 @@ public record PoolIdentity(
     boolean inPod) {
 
   /**
-   * What the program brings, else what the agent was started with. The agent's token and
+   * The program's token, else the token that the agent was started with. The agent's token and
    * certificate go to the agent's own pool alone: a pool that a program names may be the program
    * itself. On a node of Kubernetes it is what its pod is, whatever the program says: nothing but
    * the container is its own choice.

@@ -27,7 +27,7 @@ public final class DriverName {
 
   private DriverName() {}
 
-  /** What the driver calls itself, else the first that has its CUDA version. */
+  /** Returns the driver's own name, else the first driver with its CUDA version. */
   public static String of(GpuInfo gpu) {
     return gpu.getDriver().isEmpty()
         ? FIRST.floorEntry(gpu.getDriverVersion()).getValue()

@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
 final class GpuMeasurements {
   private GpuMeasurements() {}
 
-  /** By field; what the card does not tell is left out. */
+  /** The measurements by field, without those that the card does not have. */
   static Map<String, String> of(GpuInfo gpu) {
     Map<String, String> fields = new LinkedHashMap<>();
     put(fields, gpu.hasTemperatureCelsius(), "temperature", gpu.getTemperatureCelsius());

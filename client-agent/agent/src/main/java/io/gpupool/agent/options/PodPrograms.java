@@ -14,23 +14,23 @@ public interface PodPrograms {
    * A pod.
    *
    * @param uid as Kubernetes names it
-   * @param token by which it proves to the pool who it is; asked for time and again, since it is
+   * @param token the pod's proof of identity to the pool; asked for again and again, since it is
    *     renewed, and equal to that of another program of the pod
    */
   record Pod(String uid, Supplier<String> token) {}
 
   /**
-   * The time, to be noted when a program is seen to be there, for {@link #podOf}.
+   * Returns the time at which a program is seen, for {@link #podOf}.
    *
-   * @throws IOException if the node does not tell
+   * @throws IOException if the node does not say
    */
   long nowTicks() throws IOException;
 
   /**
-   * The pod in which a process runs.
+   * Returns the pod in which a process runs.
    *
-   * @param pid as the kernel tells it of a socket's other end
-   * @param thereTicks when it was there; one that has started later is another
+   * @param pid as the kernel gives it for a socket's other end
+   * @param thereTicks a time at which the process was there; one that started later is another
    * @throws PoolRequestException if it is in no pod, or in one that has no token
    */
   Pod podOf(int pid, long thereTicks);

@@ -33,7 +33,7 @@ final class ContainerOptions {
 
   @Mixin private LeasePartOptions part = new LeasePartOptions();
 
-  /** Of this installation and that agent, which need not run yet. */
+  /** Returns the wiring to this installation and to that agent, which need not run yet. */
   ContainerWiring wiring() throws IOException {
     Installation installation = Installation.find();
     installation.require(installation.shim().resolve("libcuda.so.1"));

@@ -19,7 +19,8 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "update",
     description = {
-      "Changes a lease of one's own tenant, or as an admin any, while its programs run: its share of",
+      "Changes a lease of one's own tenant, or as an admin any, while its programs run: its share"
+          + " of",
       "its GPUs' time, whether it may have more of that, and its class. What is not given stays."
     })
 final class LeaseUpdateCommand extends PoolCommand {
@@ -57,7 +58,7 @@ final class LeaseUpdateCommand extends PoolCommand {
   }
 
   /**
-   * What the options say.
+   * Returns the change that the options describe.
    *
    * @throws IllegalArgumentException if that cannot be, or is nothing
    */

@@ -63,7 +63,7 @@ public final class PartitionCommand {
     }
   }
 
-  /** How large. */
+  /** The size of a partition. */
   static final class Size {
     @Option(
         names = {"-m", "--memory"},

@@ -6,7 +6,7 @@ import java.util.Locale;
 
 /** A table of checks: each with a verdict, and with advice where it is not well. */
 final class Checks {
-  /** How something is. */
+  /** The state of a check. */
   enum Verdict {
     OK,
     /** It works, but not well. */

@@ -158,7 +158,7 @@ public final class TopCommand extends PoolCommand {
     return leases;
   }
 
-  /** What a program uses of its GPUs, and how much of it the driver takes by itself. */
+  /** Describes a program's use of its GPUs, and how much of it is the driver's own. */
   private static String memory(SessionInfo session) {
     String used =
         Amounts.bytes(session.getUsedMemoryBytesList().stream().mapToLong(Long::longValue).sum());

@@ -152,9 +152,7 @@ public final class ProgramRun {
     return program.run();
   }
 
-  /**
-   * Whether they are software GPUs, all of them; not so if a server older than that does not say.
-   */
+  /** Returns whether all of them are software GPUs; false if an older server does not say. */
   static boolean areSoftware(List<Grant> grants) {
     return !grants.isEmpty()
         && grants.stream().allMatch(grant -> grant.getBackend().equals("soft"));

@@ -93,7 +93,8 @@ public final class RunOptions {
       paramLabel = "fail|skip",
       defaultValue = "fail",
       description = {
-        "a launch in software of a kernel without PTX, in a pool started for this program (default:",
+        "a launch in software of a kernel without PTX, in a pool started for this program"
+            + " (default:",
         "${DEFAULT-VALUE})"
       })
   private LocalPool.MissingPtx missingPtx = LocalPool.MissingPtx.fail;
@@ -120,7 +121,7 @@ public final class RunOptions {
     }
   }
 
-  /** Whether a pool is to be started for this program although an agent may know another. */
+  /** Returns whether a pool must be started for this program although an agent may know another. */
   boolean wantsOwnPool() {
     return embeddedGpus.isPresent() && pool().isEmpty();
   }

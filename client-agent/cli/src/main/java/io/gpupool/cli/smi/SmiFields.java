@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /** The fields of {@code --query-gpu} and {@code --query-compute-apps}, and their CSV. */
 final class SmiFields {
-  /** What stands for something that is not measured. */
+  /** The text of a value that is not measured. */
   static final String NONE = "[N/A]";
 
   /** A field's value and its unit, which may be none. */

@@ -12,7 +12,7 @@ import java.util.function.Predicate;
 final class SmiSensors {
   private static final double MILLIWATTS_PER_WATT = 1000;
 
-  /** By the names of {@code --query-gpu}. */
+  /** The fields by their names in {@code --query-gpu}. */
   static final Map<String, SmiFields.Field<SmiGpu>> FIELDS = fields();
 
   private SmiSensors() {}

@@ -109,7 +109,7 @@ final class SmiTable {
     return text.toString();
   }
 
-  /** All that is known, as {@code -q} has it. */
+  /** Writes everything that is known, in the form of {@code -q}. */
   static String details(List<SmiGpu> gpus) {
     StringBuilder text = new StringBuilder();
     line(text, "%n==============GPUPOOL SMI LOG==============%n");
@@ -148,7 +148,7 @@ final class SmiTable {
     return text.toString();
   }
 
-  /** What the card measures, where it does. */
+  /** Writes the card's measurements, where it has some. */
   private static void sensors(StringBuilder text, SmiGpu gpu) {
     pair(text, 4, "Fan Speed", query(gpu, "fan.speed"));
     pair(text, 4, "Performance State", query(gpu, "pstate"));

@@ -32,7 +32,7 @@ import picocli.CommandLine.Parameters;
     },
     synopsisSubcommandLabel = "COMMAND")
 public final class TenantCommand {
-  /** What a tenant may hold. */
+  /** The limits of a tenant. */
   static final class Limits {
     @Option(
         names = "--gpus",

@@ -42,7 +42,7 @@ public final class ClientSecurity {
     this.everywhere = everywhere;
   }
 
-  /** The same for servers that are not to see this client's certificate. */
+  /** Returns the security for servers that must not see this client's certificate. */
   public ClientSecurity withoutCertificate() {
     TlsFiles rootsAlone = new TlsFiles(Optional.empty(), Optional.empty(), files.trusted());
     return new ClientSecurity(rootsAlone, clearTokens, follow, everywhere);
@@ -52,13 +52,13 @@ public final class ClientSecurity {
     return clearTokens;
   }
 
-  /** The address with what holds for it here. */
+  /** Returns the address, with TLS if it holds for it here. */
   public PoolAddress secured(PoolAddress address) {
     return everywhere ? address.overTls() : address;
   }
 
   /**
-   * With what connections to this address begin; empty: in clear text.
+   * Returns the TLS of connections to this address; empty: they are in clear text.
    *
    * @throws IllegalArgumentException if the files cannot be used; the message is for people
    */

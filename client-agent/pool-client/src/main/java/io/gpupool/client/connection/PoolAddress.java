@@ -24,7 +24,7 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
     others = List.copyOf(others);
   }
 
-  /** Of one server. */
+  /** Names one server. */
   public PoolAddress(String host, int port, boolean tls) {
     this(host, port, tls, List.of());
   }
@@ -77,7 +77,7 @@ public record PoolAddress(String host, int port, boolean tls, List<PoolAddress> 
         "'" + text + "' is no address of a pool; give HOST, HOST:PORT, or tls://HOST[:PORT]");
   }
 
-  /** The same place, over TLS. */
+  /** Returns the same servers, over TLS. */
   public PoolAddress overTls() {
     return new PoolAddress(host, port, true, others.stream().map(PoolAddress::overTls).toList());
   }

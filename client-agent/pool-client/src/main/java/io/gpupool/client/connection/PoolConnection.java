@@ -35,7 +35,7 @@ public final class PoolConnection {
     }
   }
 
-  /** The same, but once a second however many ask. */
+  /** Retries now, but at most once a second. */
   public void retrySoon() {
     if (isFailing()) {
       leaveServer();

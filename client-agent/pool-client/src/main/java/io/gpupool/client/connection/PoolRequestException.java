@@ -46,7 +46,7 @@ public final class PoolRequestException extends RuntimeException {
     this.leaseCause = leaseCause;
   }
 
-  /** The refusal of a lease. */
+  /** Returns the refusal of a lease. */
   public static PoolRequestException of(Refused refusal) {
     return new PoolRequestException(Cause.REFUSED, refusal.getReason(), refusal.getCause());
   }
@@ -66,7 +66,7 @@ public final class PoolRequestException extends RuntimeException {
     return leaseCause;
   }
 
-  /** The same, where it is of one server of several. */
+  /** Returns the same failure, at one server of several. */
   public PoolRequestException at(String server) {
     return new PoolRequestException(cause, "server " + server + " of the lease: " + getMessage());
   }

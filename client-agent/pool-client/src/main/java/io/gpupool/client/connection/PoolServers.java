@@ -35,7 +35,7 @@ final class PoolServers extends NameResolverProvider {
   private static final String SCHEME = "gpupool";
   private static final int PRIORITY = 5;
 
-  /** How often the servers were looked up for a channel, over all its resolvers. */
+  /** The number of look-ups for a channel, over all its resolvers. */
   private static final NameResolver.Args.Key<AtomicInteger> TURN =
       NameResolver.Args.Key.create("gpupool-turn");
 
@@ -114,7 +114,7 @@ final class PoolServers extends NameResolverProvider {
 
     private ResolutionResult resolve() {
       List<EquivalentAddressGroup> groups = new ArrayList<>();
-      // Who looks again has lost or left the first one.
+      // A channel that looks again has lost or left the first server.
       List<PoolAddress> servers = pool.servers();
       Collections.rotate(servers, -(turn.getAndIncrement() % servers.size()));
       for (PoolAddress server : servers) {

@@ -22,13 +22,13 @@ public final class TokenCredentials extends CallCredentials {
   private final Supplier<String> token;
   private final boolean alsoInTheClear;
 
-  /** Of one token for good; throws {@link IllegalArgumentException} if it cannot be one. */
+  /** Uses one token for good; throws {@link IllegalArgumentException} if it cannot be one. */
   TokenCredentials(String token, boolean alsoInTheClear) {
     this(new TokenText(token), alsoInTheClear);
   }
 
   /**
-   * Of a token that may be another for the next call.
+   * Uses a token that may change between calls.
    *
    * @param token asked on any thread, and soon to answer; what it throws fails the call
    */

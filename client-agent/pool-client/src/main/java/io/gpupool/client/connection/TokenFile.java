@@ -32,7 +32,7 @@ public final class TokenFile implements Supplier<String> {
   }
 
   /**
-   * What the file holds now, or held a few seconds ago.
+   * Returns the token that the file holds now, or held a few seconds ago.
    *
    * @throws UncheckedIOException if it cannot be read; the message is for people
    */
@@ -46,7 +46,7 @@ public final class TokenFile implements Supplier<String> {
     return token;
   }
 
-  /** Of the same file. */
+  /** Returns whether the other is of the same file. */
   @Override
   public boolean equals(Object other) {
     return other instanceof TokenFile token && file.equals(token.file);

@@ -6,10 +6,10 @@ import java.util.concurrent.CompletableFuture;
 
 /** A lease that this process holds. For any thread. */
 public interface HeldLease {
-  /** What was granted, secret included. */
+  /** Returns the granted lease, secret included. */
   Lease lease();
 
-  /** How programs are told of it: {@code ID.SECRET}. */
+  /** Returns the form in which programs get it: {@code ID.SECRET}. */
   default String ticket() {
     return lease().getId() + "." + lease().getSecret();
   }

@@ -38,13 +38,15 @@ public final class LeaseCall implements HeldLease {
   private static final Duration LONGEST_PAUSE = Duration.ofMillis(3200);
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-  /** How long a request that waits looks for a server; etcd may have to choose a leader first. */
+  /**
+   * The time in which a waiting request looks for a server; etcd may have to elect a leader first.
+   */
   private static final long RESUME_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-  /** The same for a request that does not wait: time for another server to answer instead. */
+  /** The same time for a request that does not wait: enough for another server to answer. */
   private static final long RESUME_AT_ONCE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-  /** A stream that was open for so long was at a server, even if that said nothing yet. */
+  /** The age from which a stream counts as served, even if the server has said nothing yet. */
   private static final long SERVED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private static final int ID_BYTES = 16;
@@ -69,7 +71,7 @@ public final class LeaseCall implements HeldLease {
   private boolean broken;
   private boolean sentAway;
 
-  // All who were sent away together are not to come back together, nor at once.
+  // Requests that were rejected together must not return together, nor at once.
   private final BackOff pauses =
       BackOff.jittered(RETRY, LONGEST_PAUSE, RandomGenerator.getDefault());
 
@@ -186,7 +188,7 @@ public final class LeaseCall implements HeldLease {
     loop.schedule(this::holdAgain, RETRY.toMillis(), TimeUnit.MILLISECONDS);
   }
 
-  /** A request whose server is gone keeps its place: it is made again, by its id. */
+  /** Repeats a request whose server is gone; by its id it keeps its position. */
   private void askAgain(Status status) {
     if (!broken || servedFrom != 0 && System.nanoTime() - servedFrom > SERVED_NANOS) {
       broken = true;
@@ -219,7 +221,7 @@ public final class LeaseCall implements HeldLease {
         TimeUnit.MILLISECONDS);
   }
 
-  /** Each server may take seconds to say that it cannot serve, so not every one is asked. */
+  /** Returns whether to give up: each server may take seconds to say that it cannot serve. */
   private boolean isTooLateToResume(long nowNanos) {
     return request.getWaitMillis() == 0 && !heard
         ? nowNanos - askedAtNanos > RESUME_AT_ONCE_NANOS

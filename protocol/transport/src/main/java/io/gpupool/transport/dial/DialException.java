@@ -5,7 +5,7 @@ package io.gpupool.transport.dial;
 public final class DialException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** What kind of trouble it is. */
+  /** The kinds of failures. */
   public enum Why {
     /** No connection, or none that answers. */
     UNREACHABLE,

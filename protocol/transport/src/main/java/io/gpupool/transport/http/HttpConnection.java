@@ -51,7 +51,7 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
   private @Nullable NettyExchange exchange;
   private boolean wanting;
 
-  /** Whether what is still read of the request goes nowhere. */
+  /** Whether the rest of the request is read and dropped. */
   private boolean over;
 
   /** Answers a request, on a thread of its own. */
@@ -88,7 +88,7 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
     channel.eventLoop().execute(this::want);
   }
 
-  /** Part of a message may have come. */
+  /** Reads on where only a part of a message has come. */
   @Override
   public void channelReadComplete(ChannelHandlerContext context) {
     if (wanting) {

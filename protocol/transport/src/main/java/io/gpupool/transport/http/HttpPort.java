@@ -118,7 +118,7 @@ public final class HttpPort implements AutoCloseable {
     server = bound.channel();
   }
 
-  /** Answers from now on, whatever the path. */
+  /** Answers from now on, for every path. */
   public void serve(HttpHandler handler, Filter... before) {
     answering = new Answering(handler, List.of(before));
     bound().config().setAutoRead(true);
@@ -162,7 +162,7 @@ public final class HttpPort implements AutoCloseable {
     return ((InetSocketAddress) bound().localAddress()).getPort();
   }
 
-  /** Breaks off what is being answered. */
+  /** Closes the port and interrupts the answers under way. */
   @Override
   public void close() {
     threads.shutdownNow();
@@ -174,7 +174,7 @@ public final class HttpPort implements AutoCloseable {
     loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }
 
-  /** Those who are broken off still use their connections. */
+  /** Waits for the threads that are interrupted: they still use their connections. */
   private void awaitAnswers() {
     try {
       boolean ignored = threads.awaitTermination(1, TimeUnit.SECONDS);

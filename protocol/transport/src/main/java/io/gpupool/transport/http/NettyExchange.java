@@ -84,7 +84,7 @@ final class NettyExchange extends HttpExchange {
     return requestBody;
   }
 
-  /** Whether a thread answers it; on the event loop. */
+  /** Returns whether a thread answers it; on the event loop. */
   boolean isDispatched() {
     return dispatched;
   }

@@ -36,7 +36,7 @@ final class RequestBody extends InputStream {
     this.more = more;
   }
 
-  /** What has come, and whether it is the last. */
+  /** Adds a piece that has come. */
   synchronized void add(byte[] bytes, boolean last) {
     pieces.add(bytes);
     ended = last;
@@ -49,7 +49,7 @@ final class RequestBody extends InputStream {
     notifyAll();
   }
 
-  /** Whether all of it has come. */
+  /** Returns whether all of it has come. */
   synchronized boolean isComplete() {
     return ended;
   }

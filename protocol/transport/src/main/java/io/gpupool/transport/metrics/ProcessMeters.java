@@ -88,7 +88,7 @@ public final class ProcessMeters implements AutoCloseable {
     return new OtlpMeterRegistry(config, Clock.SYSTEM);
   }
 
-  /** Where parts of the process register their meters. */
+  /** Returns the registry in which parts of the process register their meters. */
   public MeterRegistry registry() {
     return registry;
   }

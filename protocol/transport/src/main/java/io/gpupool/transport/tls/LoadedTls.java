@@ -25,7 +25,7 @@ import javax.net.ssl.TrustManagerFactory;
 record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
   private static final char[] NO_PASSWORD = {};
 
-  /** Where systems keep the roots that they trust, the first that there is. */
+  /** The places where systems keep the roots that they trust; the first that exists counts. */
   private static final List<String> SYSTEM_ROOTS =
       List.of("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt");
 
@@ -74,7 +74,7 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
     return factory.getKeyManagers();
   }
 
-  /** The JDK's own roots where nothing else is to be had. */
+  /** Returns the JDK's own roots where the system has none. */
   private static TrustManager[] trusted(TlsFiles files)
       throws GeneralSecurityException, IOException {
     Optional<Path> roots = files.trusted().or(LoadedTls::system);

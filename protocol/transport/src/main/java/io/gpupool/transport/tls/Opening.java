@@ -16,7 +16,7 @@ import javax.net.ssl.SSLException;
 final class Opening {
   private static final int SEALED_BYTES = 64 * 1024;
 
-  /** Of a record: its kind, its version and its length in two bytes. */
+  /** The size of a record's header: its kind, its version and its length in two bytes. */
   private static final int HEADER_BYTES = 5;
 
   private static final int LENGTH_OFFSET = 3;
@@ -54,7 +54,7 @@ final class Opening {
     clearBytes = clear.asByteBuffer();
   }
 
-  /** Until either side ends. */
+  /** Relays until either side ends. */
   void run() throws SSLException {
     clearBytes.put(connection.clear());
     long filled = connection.encrypted().length;
@@ -94,7 +94,7 @@ final class Opening {
     return at;
   }
 
-  /** Of the record that begins here; 0 if it is not whole. */
+  /** Returns the length of the record that begins here; 0 if it is not whole. */
   private int lengthBytes(long at, long filled) throws SSLException {
     if (filled - at < HEADER_BYTES) {
       return 0;
@@ -127,7 +127,7 @@ final class Opening {
     return true;
   }
 
-  /** What TLS wants when the other side renews its keys, or has sent a ticket. */
+  /** Does what TLS asks for when the other side renews its keys or has sent a ticket. */
   private boolean goOn() throws SSLException {
     while (true) {
       switch (engine.getHandshakeStatus()) {

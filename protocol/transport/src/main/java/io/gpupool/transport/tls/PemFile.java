@@ -29,12 +29,12 @@ final class PemFile {
 
   private PemFile() {}
 
-  /** All certificates in the file, at least one. */
+  /** Reads all certificates of the file, at least one. */
   static List<X509Certificate> certificates(Path file) throws IOException {
     return certificates(file.toString(), read(file));
   }
 
-  /** All certificates in the text, at least one; errors name its source. */
+  /** Reads all certificates of the text, at least one; errors name its source. */
   static List<X509Certificate> certificates(String source, String text) throws IOException {
     List<X509Certificate> certificates = new ArrayList<>();
     for (byte[] der : blocks(text, "CERTIFICATE")) {

@@ -15,7 +15,7 @@ import javax.net.ssl.SSLException;
  * in where TLS itself has something to say.
  */
 final class Sealing {
-  /** What is encrypted before it is sent: enough to make little of the calls for both. */
+  /** The bytes that are encrypted at a time: enough to make the cost of both calls small. */
   private static final int CLEAR_BYTES = 64 * 1024;
 
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
@@ -38,7 +38,7 @@ final class Sealing {
     sealed = memory.allocate(CLEAR_BYTES + 2L * record.capacity());
   }
 
-  /** Until either side ends. */
+  /** Relays until either side ends. */
   void run() throws SSLException {
     ByteBuffer bytes = clear.asByteBuffer();
     long count = from.receive(clear, 0);

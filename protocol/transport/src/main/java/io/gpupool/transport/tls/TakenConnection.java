@@ -32,7 +32,7 @@ public record TakenConnection(
    */
   public static CompletableFuture<TakenConnection> of(EpollSocketChannel channel) {
     CompletableFuture<TakenConnection> taken = new CompletableFuture<>();
-    // Not from within a handler that is to be removed.
+    // Not from within a handler that is being removed.
     channel
         .eventLoop()
         .execute(() -> {
@@ -54,7 +54,7 @@ public record TakenConnection(
     Detaching.closeQuietly(descriptor);
   }
 
-  /** In one go, between whose steps the event loop reads nothing. */
+  /** Takes the connection in one step, so that the event loop reads nothing in between. */
   private static TakenConnection take(EpollSocketChannel channel) throws IOException {
     Rest rest = new Rest();
     channel.pipeline().addLast(rest);

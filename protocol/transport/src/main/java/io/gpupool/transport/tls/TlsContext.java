@@ -91,27 +91,27 @@ public final class TlsContext implements AutoCloseable {
     loaded = LoadedTls.presenting(source, certificate, key);
   }
 
-  /** What makes connections, always as the files are now. */
+  /** Returns the factory of connections, which follows the files. */
   public SSLContext context() {
     return context;
   }
 
-  /** Whether the other side has to show a certificate. */
+  /** Returns whether the other side has to show a certificate. */
   public boolean asksForCertificates() {
     return files.trusted().isPresent();
   }
 
-  /** When the own certificate ends, if there is one. */
+  /** Returns when the own certificate expires, if there is one. */
   public Optional<Instant> validUntil() {
     return loaded().certificate().map(certificate -> certificate.getNotAfter().toInstant());
   }
 
-  /** The own certificate in a few words, if there is one. */
+  /** Returns the own certificate in a few words, if there is one. */
   public Optional<String> describe() {
     return loaded().certificate().map(TlsContext::describe);
   }
 
-  /** Looks at the files no more; the context stays as it is. */
+  /** Stops watching the files; the context stays as it is. */
   @Override
   public void close() {
     if (watch != null) {

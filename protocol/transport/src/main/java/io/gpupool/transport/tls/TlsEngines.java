@@ -26,7 +26,7 @@ public final class TlsEngines {
 
   private TlsEngines() {}
 
-  /** For gRPC, which verifies the server's name itself. */
+  /** Returns the context for gRPC, which verifies the server's name itself. */
   public static SslContext http2(TlsContext tls, boolean client) {
     return new JdkSslContext(
         tls.context(),
@@ -39,7 +39,7 @@ public final class TlsEngines {
         false);
   }
 
-  /** For a connection that was accepted. */
+  /** Returns the handler of a connection that was accepted. */
   public static SslHandler accepting(TlsContext tls) {
     SSLEngine engine = tls.context().createSSLEngine();
     engine.setUseClientMode(false);
@@ -48,14 +48,14 @@ public final class TlsEngines {
     return new SslHandler(engine);
   }
 
-  /** The same, for servers that take parameters. */
+  /** Returns the parameters of such connections, for servers that take them. */
   public static SSLParameters accepting(TlsContext tls, SSLParameters parameters) {
     parameters.setProtocols(PROTOCOLS.clone());
     parameters.setNeedClientAuth(tls.asksForCertificates());
     return parameters;
   }
 
-  /** For a connection to a server whose certificate must be one of this host. */
+  /** Returns the handler of a connection to a server whose certificate must be one of this host. */
   public static SslHandler connecting(TlsContext tls, String host, int port) {
     SSLEngine engine = tls.context().createSSLEngine(host, port);
     engine.setUseClientMode(true);

@@ -16,7 +16,7 @@ public final class TlsFailure {
 
   private TlsFailure() {}
 
-  /** Whether it looks like what servers that speak TLS do to clients that do not: hang up. */
+  /** Returns whether the peer hung up, as a server with TLS does on a client without. */
   public static boolean isHangUp(String message) {
     return message.contains("Network closed") || message.contains("reset by peer");
   }

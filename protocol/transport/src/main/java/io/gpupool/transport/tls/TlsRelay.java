@@ -52,7 +52,7 @@ public final class TlsRelay implements AutoCloseable {
     Thread.ofPlatform().daemon().name(name).start(run);
   }
 
-  /** What a thread does until its side has ended. */
+  /** The work of a thread until its side has ended. */
   private interface Direction {
     void run() throws SSLException;
   }
