@@ -14,6 +14,7 @@ import java.util.zip.CRC32;
  *
  * @param types by name
  * @param entryPoints in the order of the files
+ * @param includes the shim's headers that the steps of a topic use, by topic
  * @param groups the fields of each group, by its name
  * @param ops in the order of their numbers
  * @param wire the parts of the call stream that are not ops
@@ -21,11 +22,13 @@ import java.util.zip.CRC32;
 public record Contract(
     Map<String, CudaType> types,
     List<EntryPoint> entryPoints,
+    Map<String, List<String>> includes,
     Map<String, List<Field>> groups,
     List<Op> ops,
     Wire wire) {
   public Contract {
     types = Map.copyOf(types);
+    includes = Map.copyOf(includes);
     groups = Map.copyOf(groups);
     entryPoints = List.copyOf(entryPoints);
     ops = List.copyOf(ops);

@@ -6,23 +6,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /** A reader of the files of the description; the grammar is in the README beside them. */
 final class ContractParser {
-  private static final Pattern HEAD =
-      Pattern.compile("(cu\\w+) (\\d+) (\\w+)((?: [^\"]\\S*)*)(?: \"([^\"]*)\")?((?: \\S+)*)");
-  private static final Pattern SPAN = Pattern.compile("device\\(([^)]*)\\) (.*)");
   private static final String TOPIC = "topic ";
-  private static final String OUT = "out ";
   private static final String DEVICE_POINTER = "CUdeviceptr";
   private static final Pattern GROUP = Pattern.compile("group (\\w+) \\((.*)\\)");
   private static final Pattern OP =
@@ -30,7 +23,6 @@ final class ContractParser {
 
   private final Path folder;
   private final Map<String, CudaType> types = new LinkedHashMap<>();
-  private final Map<String, EntryPoint> entryPoints = new LinkedHashMap<>();
   private final Map<String, List<Field>> groups = new LinkedHashMap<>();
   private final List<Op> ops = new ArrayList<>();
 
@@ -41,19 +33,17 @@ final class ContractParser {
   Contract parse() throws IOException {
     readTypes(folder.resolve("types.txt"));
     readOps(folder.resolve("ops.txt"));
-    try (Stream<Path> files = Files.list(folder)) {
-      for (Path file : files.filter(f -> f.toString().endsWith(".contract")).sorted().toList()) {
-        readEntryPoints(file);
-      }
-    }
-    for (EntryPoint entryPoint : entryPoints.values()) {
+    EntryPointParser entryPoints = new EntryPointParser(folder);
+    entryPoints.parse();
+    for (EntryPoint entryPoint : entryPoints.entryPoints()) {
       if (entryPoint.isOp()) {
         ops.add(opOf(entryPoint));
       }
     }
     return new Contract(
         types,
-        List.copyOf(entryPoints.values()),
+        entryPoints.entryPoints(),
+        entryPoints.includes(),
         groups,
         ops,
         new WireParser(folder, types).parse());
@@ -92,7 +82,7 @@ final class ContractParser {
       Matcher group = GROUP.matcher(line);
       if (group.matches()) {
         List<Field> fields = new ArrayList<>();
-        for (String field : split(group.group(2))) {
+        for (String field : CommaList.split(group.group(2))) {
           fields.add(field(file, i + 1, field));
         }
         groups.put(group.group(1), fields);
@@ -106,7 +96,7 @@ final class ContractParser {
         throw new ContractException(file.toString(), i + 1, "an op before the first topic");
       }
       List<Field> fields = new ArrayList<>();
-      for (String field : split(op.group(4))) {
+      for (String field : CommaList.split(op.group(4))) {
         fields.addAll(fields(file, i + 1, field));
       }
       boolean fenced = op.group(2).equals("fenced");
@@ -156,103 +146,6 @@ final class ContractParser {
           file.toString(), line, "input bytes are data, text or struct, output bytes: " + text);
     }
     return new Field(role, type, words.get(1));
-  }
-
-  private void readEntryPoints(Path file) throws IOException {
-    String topic = file.getFileName().toString().replaceFirst("\\.contract$", "");
-    List<String> lines = Files.readAllLines(file);
-    for (int i = 0; i < lines.size(); i++) {
-      String line = lines.get(i);
-      if (line.isBlank() || line.startsWith("#")) {
-        continue;
-      }
-      Matcher head = HEAD.matcher(line);
-      if (!head.matches()) {
-        throw new ContractException(file.toString(), i + 1, "not an entry point: " + line);
-      }
-      i++;
-      String parameters = i < lines.size() ? lines.get(i).strip() : "";
-      if (!parameters.startsWith("(") || !parameters.endsWith(")")) {
-        throw new ContractException(
-            file.toString(), i + 1, "expected the parameters in parentheses");
-      }
-      EntryPoint entryPoint = entryPoint(file, i, head, parameters, topic);
-      if (entryPoints.put(entryPoint.symbol(), entryPoint) != null) {
-        throw new ContractException(file.toString(), i, entryPoint.symbol() + " is declared twice");
-      }
-    }
-  }
-
-  private EntryPoint entryPoint(
-      Path file, int line, Matcher head, String parameters, String topic) {
-    CallClass callClass;
-    try {
-      callClass = CallClass.valueOf(head.group(3).toUpperCase(Locale.ROOT));
-    } catch (IllegalArgumentException e) {
-      throw new ContractException(
-          file.toString(), line, head.group(1) + " is in no class: \"" + head.group(3) + "\"");
-    }
-    Set<String> flags = new LinkedHashSet<>();
-    for (String flag : (head.group(4) + head.group(6)).split(" ")) {
-      if (!flag.isEmpty()) {
-        flags.add(flag);
-      }
-    }
-    boolean auto = flags.remove("auto");
-    boolean hand = flags.remove("hand");
-    boolean backend = flags.remove("backend");
-    Optional<String> perThread =
-        flags.remove("ptsz")
-            ? Optional.of("_ptsz")
-            : flags.remove("ptds") ? Optional.of("_ptds") : Optional.empty();
-    if (!flags.isEmpty()) {
-      throw new ContractException(file.toString(), line, "unknown words: " + flags);
-    }
-    boolean refused = callClass == CallClass.REFUSED;
-    if (refused ? auto || hand || head.group(5) == null : auto == hand) {
-      throw new ContractException(
-          file.toString(),
-          line,
-          head.group(1) + " must be one of: auto, hand, refused with a reason");
-    }
-    List<Parameter> list = new ArrayList<>();
-    for (String parameter : split(parameters.substring(1, parameters.length() - 1))) {
-      if (!parameter.equals("void")) {
-        list.add(parameter(file, line, parameter));
-      }
-    }
-    return new EntryPoint(
-        head.group(1),
-        Integer.parseInt(head.group(2)),
-        callClass,
-        auto,
-        backend,
-        perThread,
-        Optional.ofNullable(head.group(5)),
-        list,
-        topic);
-  }
-
-  private Parameter parameter(Path file, int line, String text) {
-    Parameter.Direction direction = Parameter.Direction.VALUE;
-    String declaration = text;
-    if (text.startsWith(OUT)) {
-      direction = Parameter.Direction.OUT;
-      declaration = text.substring(OUT.length());
-    }
-    Optional<DeviceSpan> span = Optional.empty();
-    Matcher spanned = SPAN.matcher(text);
-    if (spanned.matches()) {
-      span = Optional.of(DeviceSpan.parse(spanned.group(1)));
-      declaration = spanned.group(2);
-    }
-    Matcher named = Pattern.compile("(.*?[\\s*])(\\w+)(\\[\\w*\\])?").matcher(declaration);
-    if (!named.matches()) {
-      throw new ContractException(file.toString(), line, "not a parameter: " + text);
-    }
-    String type = named.group(1).strip() + (named.group(3) == null ? "" : " *");
-    return new Parameter(
-        direction, declaration, type.replaceAll("\\s+", " "), named.group(2), span);
   }
 
   private Op opOf(EntryPoint entryPoint) {
@@ -306,24 +199,5 @@ final class ContractParser {
             entryPoint.symbol() + " cannot be marshalled: type of " + parameter.declaration());
       }
     };
-  }
-
-  /** Splits at the commas that are not inside parentheses. */
-  private static List<String> split(String list) {
-    List<String> parts = new ArrayList<>();
-    int depth = 0;
-    int start = 0;
-    for (int i = 0; i <= list.length(); i++) {
-      char c = i < list.length() ? list.charAt(i) : ',';
-      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-      if (c == ',' && depth <= 0) {
-        String part = list.substring(start, i).strip();
-        if (!part.isEmpty()) {
-          parts.add(part);
-        }
-        start = i + 1;
-      }
-    }
-    return parts;
   }
 }

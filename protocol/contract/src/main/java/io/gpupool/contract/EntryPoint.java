@@ -11,22 +11,20 @@ import java.util.Optional;
  * @param version the CUDA version from which {@code cuGetProcAddress} gives it out under {@link
  *     #procName}
  * @param callClass how it is answered
- * @param auto whether its marshalling is generated
+ * @param body the origin of its function in the shim
  * @param backend whether it is a method of the backend interface
  * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code
  *     _ptds}
- * @param reason why it is refused
  * @param parameters its parameters
- * @param topic the file it is declared in, for example {@code memory}
+ * @param topic the file that declares it, for example {@code memory}
  */
 public record EntryPoint(
     String symbol,
     int version,
     CallClass callClass,
-    boolean auto,
+    Body body,
     boolean backend,
     Optional<String> perThread,
-    Optional<String> reason,
     List<Parameter> parameters,
     String topic) {
 
@@ -43,6 +41,11 @@ public record EntryPoint(
 
   /** Returns whether the entry point is an op of its own on the call stream. */
   public boolean isOp() {
-    return auto && (callClass == CallClass.POSTED || callClass == CallClass.FENCED);
+    return body.auto() && body.steps().isEmpty();
+  }
+
+  /** Returns the reason for which it is refused. */
+  public Optional<String> reason() {
+    return body.reason();
   }
 }

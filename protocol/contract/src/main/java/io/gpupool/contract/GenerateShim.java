@@ -27,6 +27,7 @@ public final class GenerateShim {
     new ShimOps(contract).emit(outputFolder);
     new ShimGolden(contract).emit(outputFolder);
     new ShimAutos(contract).emit(outputFolder);
+    new ShimSteps(contract).emit(outputFolder);
     new ShimEntries(contract).emit(outputFolder);
     new ShimExports(contract).emit(outputFolder);
     new ShimProcTable(contract).emit(outputFolder);

@@ -55,7 +55,8 @@ record ShimEntry(EntryPoint entryPoint) {
     return String.join(", ", arguments);
   }
 
-  private boolean impliesStream() {
+  /** Returns whether the worker is told the default stream. */
+  boolean impliesStream() {
     return entryPoint.perThread().isPresent()
         && entryPoint.parameters().stream().noneMatch(p -> p.type().equals("CUstream"));
   }

@@ -151,6 +151,24 @@ class ContractTest {
   }
 
   @Test
+  void localAutoEntryPoint_withoutSteps_isRefused() throws IOException {
+    write("", "cuX 2000 local auto\n    (int *x)\n");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("topic.contract:1: cuX: steps go with auto");
+  }
+
+  @Test
+  void lineBelowAnEntryPoint_thatIsNoStep_isRefusedWithFileAndLine() throws IOException {
+    write("", "cuX 2000 local auto\n    (int *x)\n    need x\n    give y = 1\n");
+
+    assertThatThrownBy(() -> Contract.read(folder))
+        .isInstanceOf(ContractException.class)
+        .hasMessageContaining("topic.contract:4: no pointer of that name: give y = 1");
+  }
+
+  @Test
   void op_withInputBytesOfNoKind_isRefused() throws IOException {
     write("topic t\nop one posted (in bytes nodes)\n", "");
 
@@ -161,6 +179,7 @@ class ContractTest {
 
   private void write(String ops, String topic) throws IOException {
     Files.writeString(folder.resolve("types.txt"), "");
+    Files.writeString(folder.resolve("finders.txt"), "");
     Files.writeString(folder.resolve("wire.txt"), "");
     Files.writeString(folder.resolve("results.txt"), "");
     Files.writeString(folder.resolve("ops.txt"), ops);

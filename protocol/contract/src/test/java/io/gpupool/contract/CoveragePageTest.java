@@ -15,6 +15,7 @@ class CoveragePageTest {
   @Test
   void page_everyEntryPoint_isCountedAndListedWithItsReason() throws IOException {
     Files.writeString(folder.resolve("types.txt"), "");
+    Files.writeString(folder.resolve("finders.txt"), "");
     Files.writeString(folder.resolve("wire.txt"), "");
     Files.writeString(folder.resolve("results.txt"), "");
     Files.writeString(folder.resolve("ops.txt"), "");
