@@ -112,15 +112,3 @@ CUresult shim_cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *valu
   lock_release(&settings.lock);
   return result;
 }
-
-CUresult shim_cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value, size_t *size) {
-  struct context *context;
-  CUresult result = context_current(&context);
-  return result ? result : shim_cuCoredumpGetAttributeGlobal(attrib, value, size);
-}
-
-CUresult shim_cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value, size_t *size) {
-  struct context *context;
-  CUresult result = context_current(&context);
-  return result ? result : shim_cuCoredumpSetAttributeGlobal(attrib, value, size);
-}

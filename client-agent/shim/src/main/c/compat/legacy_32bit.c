@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry points from before CUDA 3.2, with 32-bit addresses and sizes. Those that take addresses widen
-// them; those that give one out answer CUDA_ERROR_NOT_SUPPORTED where it does not fit, as on today's
-// devices none does.
+// Entry points from before CUDA 3.2 that give out 32-bit addresses and sizes. They answer CUDA_ERROR_NOT_SUPPORTED
+// where an address does not fit, as on today's devices none does. Those that only take some are in the contract.
 #include "shim.h"
 
 static CUresult give_narrow(CUresult result, CUdeviceptr address, CUdeviceptr_v1 *narrow) {
@@ -37,8 +36,6 @@ CUresult shim_cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsign
   *pPitch = (unsigned int)pitch;
   return give_allocated(result, address, dptr);
 }
-
-CUresult shim_cuMemFree(CUdeviceptr_v1 dptr) { return shim_cuMemFree_v2(dptr); }
 
 CUresult shim_cuMemGetInfo(unsigned int *free, unsigned int *total) {
   size_t freeBytes, totalBytes;
@@ -97,59 +94,4 @@ CUresult shim_cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef) {
   if (!pdptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = shim_cuTexRefGetAddress_v2(&address, hTexRef);
   return give_narrow(result, address, pdptr);
-}
-
-CUresult shim_cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount) {
-  return shim_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemcpyDtoH(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount) {
-  return shim_cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemcpyDtoD(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice,
-                           unsigned int ByteCount) {
-  return shim_cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemcpyHtoDAsync(CUdeviceptr_v1 dstDevice, const void *srcHost,
-                                unsigned int ByteCount, CUstream hStream) {
-  return shim_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
-}
-
-CUresult shim_cuMemcpyDtoHAsync(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount,
-                                CUstream hStream) {
-  return shim_cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream);
-}
-
-CUresult shim_cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice,
-                                unsigned int ByteCount, CUstream hStream) {
-  return shim_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
-}
-
-CUresult shim_cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N) {
-  return shim_cuMemsetD8Async(dstDevice, uc, N, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemsetD16(CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N) {
-  return shim_cuMemsetD16Async(dstDevice, us, N, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemsetD32(CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N) {
-  return shim_cuMemsetD32Async(dstDevice, ui, N, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemsetD2D8(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc,
-                           unsigned int Width, unsigned int Height) {
-  return shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemsetD2D16(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us,
-                            unsigned int Width, unsigned int Height) {
-  return shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, CU_STREAM_LEGACY);
-}
-
-CUresult shim_cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui,
-                            unsigned int Width, unsigned int Height) {
-  return shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, CU_STREAM_LEGACY);
 }

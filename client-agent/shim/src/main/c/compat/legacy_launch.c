@@ -99,9 +99,3 @@ CUresult shim_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, C
   };
   return launch_kernel(f, &launch, NULL, legacy->parameters, legacy->parameterBytes);
 }
-
-CUresult shim_cuLaunchGrid(CUfunction f, int grid_width, int grid_height) {
-  return shim_cuLaunchGridAsync(f, grid_width, grid_height, NULL);
-}
-
-CUresult shim_cuLaunch(CUfunction f) { return shim_cuLaunchGridAsync(f, 1, 1, NULL); }

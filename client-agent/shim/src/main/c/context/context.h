@@ -11,6 +11,7 @@ enum {
   CACHED_LIMITS = 16,  // more than there are of CUlimit
   CONTEXT_FLAGS = 0xff,
   KEPT_STREAM_ATTRIBUTES = 4,
+  FOUR_BYTE_BANKS = 1,  // CUsharedconfig
 };
 
 /** Hints that a program has set on a stream, about caches, waiting and memory domains: they are kept to be told. */
@@ -89,6 +90,15 @@ CUresult context_push(struct context *context);
 
 /** The given context, or the current one for NULL. */
 CUresult context_given_or_current(CUcontext given, struct context **context);
+
+/** As context_given_or_current, but one that an error has ended is given out, too. */
+static inline CUresult context_asked(CUcontext given, struct context **context) {
+  CUresult result = context_given_or_current(given, context);
+  return *context ? CUDA_SUCCESS : result;
+}
+
+/** Creates a context, and makes it the calling thread's current one. */
+CUresult context_create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsigned int apiVersion);
 
 /** A green context that is not known to the server yet; NULL if there is no room. */
 struct context *context_make_green(struct context *home);

@@ -15,7 +15,7 @@ ON_FORK(context_calls_reset);
 
 // Creation
 
-static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsigned int apiVersion) {
+CUresult context_create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsigned int apiVersion) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (!pctx || flags & ~(unsigned int)CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
   struct context *context = context_make(dev, flags, apiVersion);
@@ -31,20 +31,6 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev, unsign
   return result;
 }
 
-CUresult shim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev) {
-  return create(pctx, flags, dev, 3020);
-}
-
-CUresult shim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev) {
-  return create(pctx, flags, dev, 3010);
-}
-
-CUresult shim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
-                             unsigned int flags, CUdevice dev) {
-  if (paramsArray || numParams) return CUDA_ERROR_NOT_SUPPORTED;
-  return create(pctx, flags, dev, 3020);
-}
-
 CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
                              CUdevice dev) {
   if (ctxCreateParams &&
@@ -52,7 +38,7 @@ CUresult shim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams
        ctxCreateParams->cigParams)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  return create(pctx, flags, dev, 3020);
+  return context_create(pctx, flags, dev, 3020);
 }
 
 CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
@@ -66,20 +52,6 @@ CUresult shim_cuCtxDestroy_v2(CUcontext ctx) {
   return result;
 }
 
-CUresult shim_cuCtxDestroy(CUcontext ctx) { return shim_cuCtxDestroy_v2(ctx); }
-
-CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags) {
-  struct context *context;
-  if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) *pctx = (CUcontext)(void *)context_or_green(context);
-  return result;
-}
-
-CUresult shim_cuCtxDetach(CUcontext ctx) {
-  return arena_find(&contexts, ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
 // The stack
 
 /** The handle that was made current; the primary context's where a green one has ended since. */
@@ -88,13 +60,6 @@ static CUcontext handle_of(const struct current *current) {
   return (CUcontext)(void *)(green ? current->green : current->context);
 }
 
-CUresult shim_cuCtxPushCurrent_v2(CUcontext ctx) {
-  struct context *context = arena_find(&contexts, ctx);
-  return context ? context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult shim_cuCtxPushCurrent(CUcontext ctx) { return shim_cuCtxPushCurrent_v2(ctx); }
-
 CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx) {
   struct thread *thread = ownThread;
   if (!thread || !thread->depth) return CUDA_ERROR_INVALID_CONTEXT;
@@ -102,8 +67,6 @@ CUresult shim_cuCtxPopCurrent_v2(CUcontext *pctx) {
   if (pctx) *pctx = top;
   return CUDA_SUCCESS;
 }
-
-CUresult shim_cuCtxPopCurrent(CUcontext *pctx) { return shim_cuCtxPopCurrent_v2(pctx); }
 
 CUresult shim_cuCtxSetCurrent(CUcontext ctx) {
   struct thread *thread = thread_self();
@@ -129,42 +92,6 @@ CUresult shim_cuCtxGetCurrent(CUcontext *pctx) {
 }
 
 // Properties
-
-CUresult shim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx) {
-  struct context *context;
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_given_or_current(ctx, &context);
-  if (!context) return result;
-  *device = context->device;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuCtxGetDevice(CUdevice *device) { return shim_cuCtxGetDevice_v2(device, NULL); }
-
-CUresult shim_cuCtxGetFlags(unsigned int *flags) {
-  struct context *context;
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) *flags = context->flags;
-  return result;
-}
-
-CUresult shim_cuCtxSetFlags(unsigned int flags) {
-  struct context *context;
-  if (flags & ~(unsigned int)CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) context->flags = flags;
-  return result;
-}
-
-CUresult shim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId) {
-  struct context *context;
-  if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_given_or_current(ctx, &context);
-  if (!context) return result;
-  *ctxId = context->id;
-  return CUDA_SUCCESS;
-}
 
 CUresult shim_cuCtxSetLimit(CUlimit limit, size_t value) {
   struct context *context;
@@ -201,61 +128,4 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   }
   lock_release(&limits);
   return result;
-}
-
-CUresult shim_cuCtxGetCacheConfig(CUfunc_cache *pconfig) {
-  struct context *context;
-  if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) *pconfig = context->cacheConfig;
-  return result;
-}
-
-CUresult shim_cuCtxSetCacheConfig(CUfunc_cache config) {
-  struct context *context;
-  if (config < 0 || config > 3) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) context->cacheConfig = config;
-  return result;
-}
-
-CUresult shim_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig) {
-  struct context *context;
-  if (!pConfig) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) *pConfig = context->sharedConfig ? context->sharedConfig : 1;  // 4-byte banks
-  return result;
-}
-
-CUresult shim_cuCtxSetSharedMemConfig(CUsharedconfig config) {
-  struct context *context;
-  if (config < 0 || config > 2) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) context->sharedConfig = config;
-  return result;
-}
-
-CUresult shim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version) {
-  struct context *context;
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_given_or_current(ctx, &context);
-  if (!context) return result;
-  *version = context->apiVersion;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuCtxResetPersistingL2Cache(void) {
-  struct context *context;
-  return context_current(&context);
-}
-
-CUresult shim_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type) {
-  struct context *context;
-  if (!pExecAffinity || type != 0) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (result) return result;
-  pExecAffinity->type = type;
-  pExecAffinity->smCount =
-      (unsigned int)device_attribute(context->device, ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  return CUDA_SUCCESS;
 }

@@ -6,19 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-CUresult shim_cuDeviceGet(CUdevice *device, int ordinal) {
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_find(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
-  *device = ordinal;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuDeviceGetCount(int *count) {
-  if (!count) return CUDA_ERROR_INVALID_VALUE;
-  *count = (int)devices_count();
-  return CUDA_SUCCESS;
-}
-
 CUresult shim_cuDeviceGetName(char *name, int len, CUdevice dev) {
   const struct device *device = device_find(dev);
   if (!device) return CUDA_ERROR_INVALID_DEVICE;
@@ -32,21 +19,6 @@ CUresult shim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev) {
   if (!device) return CUDA_ERROR_INVALID_DEVICE;
   if (!uuid) return CUDA_ERROR_INVALID_VALUE;
   memcpy(uuid->bytes, device->uuid, sizeof uuid->bytes);
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev) { return shim_cuDeviceGetUuid_v2(uuid, dev); }
-
-CUresult shim_cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev) {
-  (void)luid, (void)deviceNodeMask;
-  return device_find(dev) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_DEVICE;
-}
-
-CUresult shim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev) {
-  const struct device *device = device_find(dev);
-  if (!device) return CUDA_ERROR_INVALID_DEVICE;
-  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  *bytes = device->totalMemoryBytes;
   return CUDA_SUCCESS;
 }
 
@@ -77,13 +49,6 @@ CUresult shim_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUa
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev) {
-  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!pi || type != 0) return CUDA_ERROR_INVALID_VALUE;
-  *pi = 0;
-  return CUDA_SUCCESS;
-}
-
 CUresult shim_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (!prop) return CUDA_ERROR_INVALID_VALUE;
@@ -99,14 +64,6 @@ CUresult shim_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev) {
   prop->regsPerBlock = device_attribute(dev, ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
   prop->clockRate = device_attribute(dev, ATTRIBUTE_CLOCK_RATE);
   prop->textureAlign = device_attribute(dev, ATTRIBUTE_TEXTURE_ALIGNMENT);
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev) {
-  if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
-  *major = device_attribute(dev, ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  *minor = device_attribute(dev, ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   return CUDA_SUCCESS;
 }
 

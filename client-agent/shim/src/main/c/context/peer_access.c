@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of the session that reach each other's memory; whether they do is the server's to say.
-#include "context/context.h"
+#include "context/peer_access.h"
+
 #include "ops.h"
 #include "shim.h"
 #include "transport/connection.h"
@@ -65,7 +66,7 @@ CUresult shim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
   return ask(srcDevice, dstDevice, attrib, value);
 }
 
-static CUresult begin(CUcontext handle, struct context **context, struct context **peer) {
+CUresult peer_find(CUcontext handle, struct context **context, struct context **peer) {
   CUresult result = context_current(context);
   if (result) return result;
   *peer = arena_find(&contexts, handle);
@@ -73,21 +74,6 @@ static CUresult begin(CUcontext handle, struct context **context, struct context
   bool reachable = (*peer)->device != (*context)->device &&
                    connection_same((*peer)->number, (*context)->number);
   return reachable ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-}
-
-CUresult shim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
-  struct context *context, *peer;
-  if (Flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(peerContext, &context, &peer);
-  return result ? result
-                : context_result(context, op_ctxEnablePeer(context->number, connection_context(peer->number)));
-}
-
-CUresult shim_cuCtxDisablePeerAccess(CUcontext peerContext) {
-  struct context *context, *peer;
-  CUresult result = begin(peerContext, &context, &peer);
-  return result ? result
-                : context_result(context, op_ctxDisablePeer(context->number, connection_context(peer->number)));
 }
 
 CUresult shim_cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,

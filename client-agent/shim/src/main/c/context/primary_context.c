@@ -75,8 +75,6 @@ CUresult shim_cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   return result;
 }
 
-CUresult shim_cuDevicePrimaryCtxRelease(CUdevice dev) { return shim_cuDevicePrimaryCtxRelease_v2(dev); }
-
 CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (atomic_load_explicit(&all.retained[dev], memory_order_acquire)) before_end(all.primary[dev]);
@@ -94,8 +92,6 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   return result;
 }
 
-CUresult shim_cuDevicePrimaryCtxReset(CUdevice dev) { return shim_cuDevicePrimaryCtxReset_v2(dev); }
-
 CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
   if (!device_find(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (flags & ~(unsigned int)CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
@@ -104,10 +100,6 @@ CUresult shim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
   if (all.primary[dev]) all.primary[dev]->flags = flags;
   lock_release(&all.lock);
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags) {
-  return shim_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
 CUresult shim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active) {

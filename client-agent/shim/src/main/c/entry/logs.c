@@ -22,12 +22,6 @@ CUresult shim_cuLogsUnregisterCallback(CUlogsCallbackHandle callback) {
   return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult shim_cuLogsCurrent(CUlogIterator *iterator_out, unsigned int flags) {
-  if (!iterator_out || flags) return CUDA_ERROR_INVALID_VALUE;
-  *iterator_out = 0;
-  return CUDA_SUCCESS;
-}
-
 CUresult shim_cuLogsDumpToFile(CUlogIterator *iterator, const char *pathToFile,
                                unsigned int flags) {
   (void)iterator;

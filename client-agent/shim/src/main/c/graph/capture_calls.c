@@ -47,10 +47,6 @@ CUresult shim_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode
   return result;
 }
 
-CUresult shim_cuStreamBeginCapture(CUstream hStream) {
-  return shim_cuStreamBeginCapture_v2(hStream, CAPTURE_GLOBAL);
-}
-
 /** Nodes of a graph as edges to come. */
 static CUresult gather(const struct graph *graph, const CUgraphNode *nodes,
                        const CUgraphEdgeData *data, size_t count, struct edges *edges) {
@@ -208,19 +204,6 @@ CUresult shim_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus 
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                        cuuint64_t *id_out, CUgraph *graph_out,
-                                        const CUgraphNode **dependencies_out,
-                                        size_t *numDependencies_out) {
-  return shim_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
-                                        dependencies_out, NULL, numDependencies_out);
-}
-
-CUresult shim_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-                                     cuuint64_t *id_out) {
-  return shim_cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, NULL, NULL, NULL, NULL);
-}
-
 /** The graph lock is held. */
 static CUresult update(struct stream *stream, const CUgraphNode *nodes, const CUgraphEdgeData *data,
                        size_t count, bool replace) {
@@ -251,12 +234,6 @@ CUresult shim_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode
   result = update(stream, dependencies, dependencyData, numDependencies, flags == SET_DEPENDENCIES);
   lock_release(&graphLock);
   return result;
-}
-
-CUresult shim_cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies,
-                                                size_t numDependencies, unsigned int flags) {
-  return shim_cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, NULL, numDependencies,
-                                                   flags);
 }
 
 CUresult shim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {

@@ -60,14 +60,6 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuMemAllocHost_v2(void **pp, size_t bytesize) {
-  return shim_cuMemHostAlloc(pp, bytesize, 0);
-}
-
-CUresult shim_cuMemAllocHost(void **pp, unsigned int bytesize) {
-  return shim_cuMemHostAlloc(pp, bytesize, 0);
-}
-
 CUresult shim_cuMemFreeHost(void *p) {
   struct range range;
   uint64_t base = (uintptr_t)p;
@@ -106,10 +98,6 @@ CUresult shim_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
                         .flags = Flags,
                         .kind = RANGE_REGISTERED};
   return ranges_add(&hostRanges, &range) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult shim_cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags) {
-  return shim_cuMemHostRegister_v2(p, bytesize, Flags);
 }
 
 CUresult shim_cuMemHostUnregister(void *p) {

@@ -70,10 +70,6 @@ CUresult shim_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, u
   return result;
 }
 
-CUresult shim_cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags) {
-  return shim_cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
-}
-
 CUresult ipc_close(CUdeviceptr address, enum range_kind kind) {
   struct range range;
   CUresult result = CUDA_ERROR_INVALID_VALUE;

@@ -238,14 +238,6 @@ CUresult shim_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t c
   return result;
 }
 
-CUresult shim_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
-                                                CUmemLocation *prefetchLocs,
-                                                size_t *prefetchLocIdxs, size_t numPrefetchLocs,
-                                                unsigned long long flags, CUstream hStream) {
-  return shim_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs,
-                                      numPrefetchLocs, flags, hStream);
-}
-
 static void keep(struct advised *advised, enum advice advice, int device) {
   uint64_t bit = device >= 0 ? UINT64_C(1) << device : 0;
   switch (advice) {

@@ -36,13 +36,6 @@ CUresult shim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
   return result;
 }
 
-CUresult shim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-                                 CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
-                                 size_t *failIdx, CUstream hStream) {
-  if (failIdx) *failIdx = SIZE_MAX;  // no single copy is to blame
-  return shim_cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream);
-}
-
 static CUresult describe(const struct operand3d *operand, uint64_t elementBytes,
                          struct copy_operand *description) {
   if (operand->type == OPERAND_ARRAY) {
@@ -88,10 +81,4 @@ CUresult shim_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
     if (!result) result = copy3d(&from, &to, &extent, hStream, false);
   }
   return result;
-}
-
-CUresult shim_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
-                                   unsigned long long flags, CUstream hStream) {
-  if (failIdx) *failIdx = SIZE_MAX;
-  return shim_cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream);
 }

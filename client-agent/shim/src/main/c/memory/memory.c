@@ -12,19 +12,6 @@
 #include "stream/route.h"
 #include "stream/stream.h"
 
-CUresult shim_cuMemGetInfo_v2(size_t *free, size_t *total) {
-  struct context *context;
-  if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (result) return result;
-  uint64_t freeBytes = 0, totalBytes = 0;
-  result = context_result(context, op_memGetInfo(context->number, &freeBytes, &totalBytes));
-  if (result) return result;
-  *free = freeBytes;
-  *total = totalBytes;
-  return CUDA_SUCCESS;
-}
-
 CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
   struct context *context;
   if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;

@@ -105,31 +105,9 @@ static CUresult device_of(struct location location, CUdevice *device) {
   return device_find(*device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-static CUresult device_given(const CUmemLocation *location, CUmemAllocationType type,
-                             CUdevice *device) {
+CUresult pool_device(const CUmemLocation *location, CUmemAllocationType type, CUdevice *device) {
   if (!location || type != ALLOCATION_PINNED) return CUDA_ERROR_INVALID_VALUE;
   return device_of(location_of(location), device);
-}
-
-CUresult shim_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
-                                     CUmemAllocationType type) {
-  CUdevice device;
-  CUresult result = device_given(location, type, &device);
-  return result ? result : shim_cuDeviceGetDefaultMemPool(pool_out, device);
-}
-
-CUresult shim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
-                              CUmemAllocationType type) {
-  CUdevice device;
-  CUresult result = device_given(location, type, &device);
-  return result ? result : shim_cuDeviceGetMemPool(pool, device);
-}
-
-CUresult shim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
-                              CUmemoryPool pool) {
-  CUdevice device;
-  CUresult result = device_given(location, type, &device);
-  return result ? result : shim_cuDeviceSetMemPool(device, pool);
 }
 
 CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps) {

@@ -19,5 +19,8 @@ extern struct arena pools;
 /** The pool that stream-ordered allocations on a device come from. NULL: its default pool. */
 struct pool *pool_of_device(CUdevice device);
 
+/** The device whose memory a location and a type of allocations stand for. */
+CUresult pool_device(const CUmemLocation *location, CUmemAllocationType type, CUdevice *device);
+
 /** The number of a pool. *context becomes one of the pool's connection. */
 CUresult pool_number(CUmemoryPool handle, struct context **context, uint32_t *number);

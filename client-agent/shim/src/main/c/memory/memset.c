@@ -5,7 +5,6 @@
 #include "memory/memcpy.h"
 #include "memory/memset_checks.h"
 #include "ops.h"
-#include "shim.h"
 #include "stream/capture.h"
 #include "stream/route.h"
 #include "stream/stream.h"
@@ -37,12 +36,11 @@ static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t element
   return copy_begin(handle, &context, &stream);
 }
 
-/** The synchronous form of memory that the host sees waits. */
-static CUresult filled(CUresult result, CUdeviceptr destination, CUstream handle) {
+CUresult memset_wait(CUdeviceptr destination, CUstream handle) {
   struct context *context;
   uint32_t stream;
-  if (result || !work_hooks_armed() || !copy_is_seen(destination)) return result;
-  result = copy_begin(handle, &context, &stream);
+  if (!work_hooks_armed() || !copy_is_seen(destination)) return CUDA_SUCCESS;
+  CUresult result = copy_begin(handle, &context, &stream);
   return result ? result : stream_wait(context, stream);
 }
 
@@ -134,30 +132,3 @@ ROUTED_FILL(32, unsigned int)
 CAPTURE_FILL(8, unsigned char)
 CAPTURE_FILL(16, unsigned short)
 CAPTURE_FILL(32, unsigned int)
-
-CUresult shim_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream implied) {
-  return filled(shim_cuMemsetD8Async(dstDevice, uc, N, implied), dstDevice, implied);
-}
-
-CUresult shim_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream implied) {
-  return filled(shim_cuMemsetD16Async(dstDevice, us, N, implied), dstDevice, implied);
-}
-
-CUresult shim_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream implied) {
-  return filled(shim_cuMemsetD32Async(dstDevice, ui, N, implied), dstDevice, implied);
-}
-
-CUresult shim_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
-                              size_t Width, size_t Height, CUstream implied) {
-  return filled(shim_cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, implied), dstDevice, implied);
-}
-
-CUresult shim_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
-                               size_t Width, size_t Height, CUstream implied) {
-  return filled(shim_cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, implied), dstDevice, implied);
-}
-
-CUresult shim_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
-                               size_t Width, size_t Height, CUstream implied) {
-  return filled(shim_cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, implied), dstDevice, implied);
-}

@@ -17,6 +17,9 @@ CUresult check_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsign
 CUresult check_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                   size_t Width, size_t Height, CUstream hStream);
 
+/** The end of a synchronous fill: it waits if the host sees the memory. */
+CUresult memset_wait(CUdeviceptr destination, CUstream handle);
+
 // The same entry points in a stream that is capturing.
 CUresult capture_cuMemcpyDtoDAsync_v2(struct stream *stream, CUdeviceptr dstDevice,
                                       CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream);

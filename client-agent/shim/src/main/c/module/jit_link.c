@@ -81,11 +81,6 @@ CUresult shim_cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, vo
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues,
-                           CUlinkState *stateOut) {
-  return shim_cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
-}
-
 CUresult shim_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
                                const char *name, unsigned int numOptions, CUjit_option *options,
                                void **optionValues) {
@@ -115,12 +110,6 @@ CUresult shim_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *dat
   return result;
 }
 
-CUresult shim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
-                            const char *name, unsigned int numOptions, CUjit_option *options,
-                            void **optionValues) {
-  return shim_cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);
-}
-
 CUresult shim_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
                                unsigned int numOptions, CUjit_option *options,
                                void **optionValues) {
@@ -133,11 +122,6 @@ CUresult shim_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const cha
   result = shim_cuLinkAddData_v2(state, type, data, bytes, path, numOptions, options, optionValues);
   free(data);
   return result;
-}
-
-CUresult shim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
-                            unsigned int numOptions, CUjit_option *options, void **optionValues) {
-  return shim_cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
 }
 
 /** Fetches the whole result, piece by piece. */

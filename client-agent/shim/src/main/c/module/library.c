@@ -5,7 +5,6 @@
 #include "memory/managed_memory.h"
 #include "module/function_attributes.h"
 #include "module/image.h"
-#include "ops.h"
 #include "shim.h"
 
 #include <stdatomic.h>
@@ -40,8 +39,7 @@ static CUresult module_locked(struct library *library, struct context *context,
   return CUDA_SUCCESS;
 }
 
-static CUresult library_module(struct library *library, struct context *context,
-                               struct module **module) {
+CUresult library_module(struct library *library, struct context *context, struct module **module) {
   lock_take(&library->lock);
   CUresult result = module_locked(library, context, module);
   lock_release(&library->lock);
@@ -179,16 +177,13 @@ CUresult shim_cuLibraryUnload(CUlibrary handle) {
   return CUDA_SUCCESS;
 }
 
-/** A context to look into the library with: the names of its kernels are known once it is loaded. */
-static CUresult look_into(struct library *library, struct module **module) {
+CUresult library_any_module(struct library *library, struct module **module) {
   struct context *context = context_any();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   return library_module(library, context, module);
 }
 
-/** The kernel of a function, made at the first question. */
-static CUresult kernel_of(struct library *library, struct function_info *info,
-                          struct kernel **kernel) {
+CUresult library_kernel(struct library *library, struct function_info *info, struct kernel **kernel) {
   CUresult result = CUDA_SUCCESS;
   lock_take(&library->lock);
   if (info->index >= library->kernelCapacity) {
@@ -231,69 +226,20 @@ struct kernel *kernel_behind(const struct function *function) {
   return kernel;
 }
 
-CUresult shim_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary handle, const char *name) {
-  struct library *library = arena_find(&libraries, handle);
-  struct module *module;
-  struct function_info *info;
-  struct kernel *kernel;
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = look_into(library, &module);
-  if (!result) result = module_info(module, name, &info);
-  if (!result) result = kernel_of(library, info, &kernel);
-  if (!result) *pKernel = (CUkernel)(void *)kernel;
-  return result;
-}
-
-CUresult shim_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib) {
-  struct library *library = arena_find(&libraries, lib);
-  struct module *module;
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  if (!count) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = look_into(library, &module);
-  if (!result) result = module_list(module);
-  if (!result) *count = library->table.count;
-  return result;
-}
-
 CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels,
                                         CUlibrary lib) {
   struct library *library = arena_find(&libraries, lib);
   struct module *module;
   if (!library) return CUDA_ERROR_INVALID_HANDLE;
   if (!kernels || !numKernels) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = look_into(library, &module);
+  CUresult result = library_any_module(library, &module);
   if (!result) result = module_list(module);
   for (uint32_t i = 0; !result && i < numKernels && i < library->table.count; i++) {
     struct kernel *kernel;
-    result = kernel_of(library, library->table.infos[i], &kernel);
+    result = library_kernel(library, library->table.infos[i], &kernel);
     if (!result) kernels[i] = (CUkernel)(void *)kernel;
   }
   return result;
-}
-
-CUresult shim_cuLibraryGetModule(CUmodule *pMod, CUlibrary handle) {
-  struct library *library = arena_find(&libraries, handle);
-  struct context *context;
-  struct module *module;
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pMod) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) result = library_module(library, context, &module);
-  if (!result) *pMod = (CUmodule)(void *)module;
-  return result;
-}
-
-CUresult shim_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
-                                 const char *name) {
-  struct library *library = arena_find(&libraries, handle);
-  struct context *context;
-  struct module *module;
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) result = library_module(library, context, &module);
-  return result ? result : module_global(module, name, dptr, bytes);
 }
 
 CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
@@ -304,7 +250,7 @@ CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary ha
   size_t length;
   if (!library) return CUDA_ERROR_INVALID_HANDLE;
   if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = look_into(library, &module);
+  CUresult result = library_any_module(library, &module);
   if (!result) result = module_global(module, name, &address, &length);
   if (!result) result = managed_variable(module->context, address, length);
   if (result) return result;
@@ -313,28 +259,7 @@ CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary ha
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuKernelGetFunction(CUfunction *pFunc, CUkernel handle) {
-  struct kernel *kernel = arena_find(&kernels, handle);
-  struct context *context;
-  struct function *function;
-  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pFunc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_current(&context);
-  if (!result) result = kernel_function(kernel, context, &function);
-  if (!result) *pFunc = (CUfunction)(void *)function;
-  return result;
-}
-
-CUresult shim_cuKernelGetLibrary(CUlibrary *pLib, CUkernel handle) {
-  struct kernel *kernel = arena_find(&kernels, handle);
-  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pLib) return CUDA_ERROR_INVALID_VALUE;
-  *pLib = (CUlibrary)(void *)kernel->library;
-  return CUDA_SUCCESS;
-}
-
-/** The function of a kernel on a device: in the current context if that is the device's, else in its primary one. */
-static CUresult on_device(CUkernel handle, CUdevice device, struct function **function) {
+CUresult kernel_on_device(CUkernel handle, CUdevice device, struct function **function) {
   struct kernel *kernel = arena_find(&kernels, handle);
   struct context *context;
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
@@ -342,43 +267,4 @@ static CUresult on_device(CUkernel handle, CUdevice device, struct function **fu
   if (result) return result;
   if (!context || context->device != device) context = context_primary(device);
   return context ? kernel_function(kernel, context, function) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult shim_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel,
-                                   CUdevice dev) {
-  struct function *function;
-  if (!pi) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = on_device(kernel, dev, &function);
-  return result ? result : function_attribute(function, attrib, pi);
-}
-
-CUresult shim_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
-                                   CUdevice dev) {
-  struct function *function;
-  CUresult result = on_device(kernel, dev, &function);
-  return result ? result : function_set_attribute(function, attrib, val);
-}
-
-CUresult shim_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev) {
-  struct function *function;
-  CUresult result = on_device(kernel, dev, &function);
-  return result ? result : shim_cuFuncSetCacheConfig((CUfunction)(void *)function, config);
-}
-
-CUresult shim_cuKernelGetName(const char **name, CUkernel hfunc) {
-  struct kernel *kernel = arena_find(&kernels, hfunc);
-  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  if (!name) return CUDA_ERROR_INVALID_VALUE;
-  *name = kernel->info->name;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuKernelGetParamInfo(CUkernel handle, size_t paramIndex, size_t *paramOffset,
-                                   size_t *paramSize) {
-  struct kernel *kernel = arena_find(&kernels, handle);
-  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  if (!paramOffset || paramIndex >= kernel->info->parameterCount) return CUDA_ERROR_INVALID_VALUE;
-  *paramOffset = kernel->info->parameters[paramIndex].offset;
-  if (paramSize) *paramSize = kernel->info->parameters[paramIndex].bytes;
-  return CUDA_SUCCESS;
 }

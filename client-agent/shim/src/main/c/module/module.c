@@ -251,14 +251,6 @@ CUresult shim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned i
   return load(module, image, numOptions, options, optionValues);
 }
 
-CUresult shim_cuModuleLoadData(CUmodule *module, const void *image) {
-  return load(module, image, 0, NULL, NULL);
-}
-
-CUresult shim_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin) {
-  return load(module, fatCubin, 0, NULL, NULL);
-}
-
 CUresult shim_cuModuleLoad(CUmodule *module, const char *fname) {
   void *image;
   CUresult result = image_read(fname, &image, NULL);
@@ -268,39 +260,11 @@ CUresult shim_cuModuleLoad(CUmodule *module, const char *fname) {
   return result;
 }
 
-CUresult shim_cuModuleUnload(CUmodule hmod) {
-  struct module *module = arena_find(&modules, hmod);
-  if (!module || module->library) return CUDA_ERROR_INVALID_HANDLE;
-  return module_end(module, true);
-}
-
 CUresult shim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
   if (!mode) return CUDA_ERROR_INVALID_VALUE;
   const char *wanted = getenv("CUDA_MODULE_LOADING");
   *mode = wanted && strcmp(wanted, "EAGER") == 0 ? 1 : 2;
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name) {
-  struct module *module = arena_find(&modules, hmod);
-  struct function_info *info;
-  struct function *function;
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  if (!hfunc || !name) return CUDA_ERROR_INVALID_VALUE;
-  if (!*name) return CUDA_ERROR_NOT_FOUND;
-  CUresult result = module_info(module, name, &info);
-  if (!result) result = module_function(module, info, &function);
-  if (!result) *hfunc = (CUfunction)(void *)function;
-  return result;
-}
-
-CUresult shim_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod) {
-  struct module *module = arena_find(&modules, mod);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  if (!count) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = module_list(module);
-  if (!result) *count = module->table->count;
-  return result;
 }
 
 CUresult shim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,
@@ -317,12 +281,4 @@ CUresult shim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int num
     functions[i] = (CUfunction)(void *)function;
   }
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
-                                   const char *name) {
-  struct module *module = arena_find(&modules, hmod);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return module_global(module, name, dptr, bytes);
 }

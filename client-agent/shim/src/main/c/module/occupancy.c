@@ -58,13 +58,6 @@ CUresult shim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *b
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
-                                               CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-                                               size_t dynamicSMemSize, int blockSizeLimit) {
-  return shim_cuOccupancyMaxPotentialBlockSizeWithFlags(
-      minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
-}
-
 /** Asks for the greatest size of clusters, or how many run at once. */
 static CUresult clusters(int *value, CUfunction func, const CUlaunchConfig *config, bool active) {
   struct context *context;

@@ -81,16 +81,6 @@ struct event *event_take_opened(struct context *context) {
   return event;
 }
 
-CUresult shim_cuEventDestroy_v2(CUevent hEvent) {
-  struct event *event = arena_find(&events, hEvent);
-  if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  capture_forget_event(event);
-  CUresult result = op_eventDestroy(event->context->number, event->slot.number);
-  return arena_give(&events, event) ? result : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult shim_cuEventDestroy(CUevent hEvent) { return shim_cuEventDestroy_v2(hEvent); }
-
 /** The record must be there when another process hears of it, which has a call stream of its own. */
 static CUresult await_record(struct context *context, struct event *event) {
   CUresult result =
@@ -120,10 +110,6 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   event->stream = stream;
   event->mark = submit_mark();
   return event->flags & INTERPROCESS && !result ? await_record(context, event) : result;
-}
-
-CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream) {
-  return shim_cuEventRecordWithFlags(hEvent, hStream, 0);
 }
 
 /** The stream has come to where the event was recorded. */

@@ -266,23 +266,6 @@ CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx) {
   return result ? result : released;
 }
 
-CUresult shim_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx) {
-  if (!pContext) return CUDA_ERROR_INVALID_VALUE;
-  if (!green_find(hCtx)) return CUDA_ERROR_INVALID_CONTEXT;
-  *pContext = (CUcontext)(void *)hCtx;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent) {
-  if (!green_find(hCtx)) return CUDA_ERROR_INVALID_CONTEXT;
-  return shim_cuCtxRecordEvent((CUcontext)(void *)hCtx, hEvent);
-}
-
-CUresult shim_cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent) {
-  if (!green_find(hCtx)) return CUDA_ERROR_INVALID_CONTEXT;
-  return shim_cuCtxWaitEvent((CUcontext)(void *)hCtx, hEvent);
-}
-
 CUresult shim_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority) {
   struct stream *stream;
   struct context *green = green_find(greenCtx);
@@ -291,14 +274,6 @@ CUresult shim_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, un
   CUresult result = stream_make(green, flags, stream_priority(green, priority), &stream);
   if (!result) *phStream = (CUstream)(void *)stream;
   return result;
-}
-
-CUresult shim_cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId) {
-  struct context *green = green_find(greenCtx);
-  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!greenCtxId) return CUDA_ERROR_INVALID_VALUE;
-  *greenCtxId = green->id;
-  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {

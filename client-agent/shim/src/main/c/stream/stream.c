@@ -167,15 +167,6 @@ int stream_priority(const struct context *context, int priority) {
   return priority > 0 ? 0 : priority < greatest ? greatest : priority;
 }
 
-CUresult shim_cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority) {
-  struct context *context;
-  CUresult result = context_current(&context);
-  if (result) return result;
-  if (leastPriority) *leastPriority = 0;
-  if (greatestPriority) *greatestPriority = greatest_priority(context);
-  return CUDA_SUCCESS;
-}
-
 CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
   struct context *context;
   struct stream *stream;
@@ -187,17 +178,6 @@ CUresult shim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
   if (!result) *phStream = (CUstream)(void *)stream;
   return result;
 }
-
-CUresult shim_cuStreamCreate(CUstream *phStream, unsigned int Flags) {
-  return shim_cuStreamCreateWithPriority(phStream, Flags, 0);
-}
-
-CUresult shim_cuStreamDestroy_v2(CUstream hStream) {
-  struct stream *stream = arena_find(&streams, hStream);
-  return stream ? stream_discard(stream) : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult shim_cuStreamDestroy(CUstream hStream) { return shim_cuStreamDestroy_v2(hStream); }
 
 CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
   struct context *context;
@@ -211,8 +191,6 @@ CUresult shim_cuCtxSynchronize_v2(CUcontext ctx) {
   wait_ends(waits);
   return result ? result : after_wait(context, 0, mark);
 }
-
-CUresult shim_cuCtxSynchronize(void) { return shim_cuCtxSynchronize_v2(NULL); }
 
 CUresult shim_cuStreamSynchronize(CUstream hStream) {
   struct context *context;
@@ -231,49 +209,4 @@ CUresult shim_cuStreamQuery(CUstream hStream) {
   uint64_t mark = submit_mark();
   result = context_result(context, op_streamQuery(context->number, number));
   return result ? result : after_wait(context, number, mark);
-}
-
-CUresult shim_cuStreamGetPriority(CUstream hStream, int *priority) {
-  struct context *context;
-  struct stream *stream;
-  if (!priority) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *priority = stream ? stream->priority : 0;
-  return result;
-}
-
-CUresult shim_cuStreamGetDevice(CUstream hStream, CUdevice *device) {
-  struct context *context;
-  struct stream *stream;
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *device = stream ? stream->context->device : context->device;
-  return result;
-}
-
-CUresult shim_cuStreamGetFlags(CUstream hStream, unsigned int *flags) {
-  struct context *context;
-  struct stream *stream;
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *flags = stream ? stream->flags : 0;
-  return result;
-}
-
-CUresult shim_cuStreamGetId(CUstream hStream, unsigned long long *streamId) {
-  struct context *context;
-  struct stream *stream;
-  if (!streamId) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *streamId = stream ? stream->id : 1;
-  return result;
-}
-
-CUresult shim_cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
-  struct context *context;
-  struct stream *stream;
-  if (!pctx) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = begin(hStream, &context, &stream);
-  if (!result) *pctx = (CUcontext)(void *)(stream ? stream->context : context);
-  return result;
 }

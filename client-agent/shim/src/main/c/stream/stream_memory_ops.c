@@ -10,7 +10,6 @@
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
 
-enum operation { WAIT_32 = 1, WRITE_32, FLUSH_REMOTE_WRITES, WAIT_64, WRITE_64, BARRIER };
 
 enum { MAX_OPERATIONS = 256, WAIT_FLAGS = 3, WAIT_FLUSH = 1 << 30, WRITE_FLAGS = 1 };
 
@@ -63,59 +62,14 @@ static CUresult submit(CUstream handle, const CUstreamBatchMemOpParams *operatio
                                    count * sizeof *operations);
 }
 
-static CUresult submit_one(CUstream stream, enum operation operation, CUdeviceptr address,
-                           uint64_t value, unsigned int flags) {
+CUresult stream_memory_op(CUstream stream, enum memory_operation operation, CUdeviceptr address,
+                          uint64_t value, unsigned int flags) {
   CUstreamBatchMemOpParams one = {
       .operation = operation, .address = address, .value = value, .flags = flags};
   return submit(stream, &one, 1, 0);
 }
 
-CUresult shim_cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-                                     unsigned int flags) {
-  return submit_one(stream, WAIT_32, addr, value, flags);
-}
-
-CUresult shim_cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-                                  unsigned int flags) {
-  return submit_one(stream, WAIT_32, addr, value, flags);
-}
-
-CUresult shim_cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-                                     unsigned int flags) {
-  return submit_one(stream, WAIT_64, addr, value, flags);
-}
-
-CUresult shim_cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-                                  unsigned int flags) {
-  return submit_one(stream, WAIT_64, addr, value, flags);
-}
-
-CUresult shim_cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-                                      unsigned int flags) {
-  return submit_one(stream, WRITE_32, addr, value, flags);
-}
-
-CUresult shim_cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-                                   unsigned int flags) {
-  return submit_one(stream, WRITE_32, addr, value, flags);
-}
-
-CUresult shim_cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-                                      unsigned int flags) {
-  return submit_one(stream, WRITE_64, addr, value, flags);
-}
-
-CUresult shim_cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-                                   unsigned int flags) {
-  return submit_one(stream, WRITE_64, addr, value, flags);
-}
-
 CUresult shim_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                     CUstreamBatchMemOpParams *paramArray, unsigned int flags) {
-  return submit(stream, paramArray, count, flags);
-}
-
-CUresult shim_cuStreamBatchMemOp(CUstream stream, unsigned int count,
-                                 CUstreamBatchMemOpParams *paramArray, unsigned int flags) {
   return submit(stream, paramArray, count, flags);
 }
