@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structure of graphs: nodes, edges, and changes of edges.
+#include "graph/graph_edges.h"
+
 #include "graph/graph.h"
 #include "shim.h"
 
@@ -20,7 +22,7 @@ static CUresult give(const CUgraphNode *nodes, const CUgraphEdgeData *data, size
   return CUDA_SUCCESS;
 }
 
-static CUresult give_nodes(CUgraph handle, bool rootsOnly, CUgraphNode *nodes, size_t *room) {
+CUresult graph_list_nodes(CUgraph handle, bool rootsOnly, CUgraphNode *nodes, size_t *room) {
   struct edges chosen = {0};
   CUresult result = CUDA_SUCCESS;
   if (!room || (nodes && !*room)) return CUDA_ERROR_INVALID_VALUE;
@@ -38,14 +40,6 @@ static CUresult give_nodes(CUgraph handle, bool rootsOnly, CUgraphNode *nodes, s
   return result;
 }
 
-CUresult shim_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes) {
-  return give_nodes(hGraph, false, nodes, numNodes);
-}
-
-CUresult shim_cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes) {
-  return give_nodes(hGraph, true, rootNodes, numRootNodes);
-}
-
 /** All edges of a graph, as two lists of the same length. The lock is held. */
 static CUresult list_edges(const struct graph *graph, struct edges *from, struct edges *to) {
   for (uint32_t i = 0; i < graph->count; i++) {
@@ -60,8 +54,8 @@ static CUresult list_edges(const struct graph *graph, struct edges *from, struct
   return CUDA_SUCCESS;
 }
 
-static CUresult give_edges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
-                           CUgraphEdgeData *data, size_t *room) {
+CUresult graph_list_edges(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+                          size_t *room) {
   struct edges fromEdges = {0}, toEdges = {0};
   if (!room || !from != !to || (data && !from)) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&graphLock);
@@ -82,18 +76,8 @@ static CUresult give_edges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
   return result;
 }
 
-CUresult shim_cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
-                                 CUgraphEdgeData *edgeData, size_t *numEdges) {
-  return give_edges(hGraph, from, to, edgeData, numEdges);
-}
-
-CUresult shim_cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
-                              size_t *numEdges) {
-  return give_edges(hGraph, from, to, NULL, numEdges);
-}
-
-static CUresult give_side(CUgraphNode handle, bool in, CUgraphNode *nodes, CUgraphEdgeData *data,
-                          size_t *room) {
+CUresult node_list_edges(CUgraphNode handle, bool in, CUgraphNode *nodes, CUgraphEdgeData *data,
+                         size_t *room) {
   if (!room) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&graphLock);
   const struct graph_node *node = node_find(handle);
@@ -106,27 +90,6 @@ static CUresult give_side(CUgraphNode handle, bool in, CUgraphNode *nodes, CUgra
   }
   lock_release(&graphLock);
   return result;
-}
-
-CUresult shim_cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *dependencies,
-                                            CUgraphEdgeData *edgeData, size_t *numDependencies) {
-  return give_side(hNode, true, dependencies, edgeData, numDependencies);
-}
-
-CUresult shim_cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *dependencies,
-                                         size_t *numDependencies) {
-  return give_side(hNode, true, dependencies, NULL, numDependencies);
-}
-
-CUresult shim_cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode *dependentNodes,
-                                              CUgraphEdgeData *edgeData,
-                                              size_t *numDependentNodes) {
-  return give_side(hNode, false, dependentNodes, edgeData, numDependentNodes);
-}
-
-CUresult shim_cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *dependentNodes,
-                                           size_t *numDependentNodes) {
-  return give_side(hNode, false, dependentNodes, NULL, numDependentNodes);
 }
 
 /** Both ends of an edge within a graph, or false. The lock is held. */
@@ -160,11 +123,6 @@ CUresult shim_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
   return result;
 }
 
-CUresult shim_cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-                                     size_t numDependencies) {
-  return shim_cuGraphAddDependencies_v2(hGraph, from, to, NULL, numDependencies);
-}
-
 CUresult shim_cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
                                            const CUgraphNode *to, const CUgraphEdgeData *edgeData,
                                            size_t numDependencies) {
@@ -185,9 +143,4 @@ CUresult shim_cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *fr
   }
   lock_release(&graphLock);
   return result;
-}
-
-CUresult shim_cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from,
-                                        const CUgraphNode *to, size_t numDependencies) {
-  return shim_cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }

@@ -217,11 +217,6 @@ CUresult shim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
   return instantiate(phGraphExec, hGraph, 0, phErrorNode);
 }
 
-CUresult shim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
-                                 char *logBuffer, size_t bufferSize) {
-  return shim_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-}
-
 CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams,
                                            CUstream implied) {
@@ -237,13 +232,6 @@ CUresult shim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGr
     result = shim_cuGraphUpload(*phGraphExec, instantiateParams->hUploadStream);
   }
   return result;
-}
-
-CUresult shim_cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags) {
-  const struct graph_exec *exec = exec_find(hGraphExec);
-  if (!exec || !flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = exec->flags;
-  return CUDA_SUCCESS;
 }
 
 CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec) {

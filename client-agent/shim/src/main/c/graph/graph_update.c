@@ -7,8 +7,6 @@
 #include "ops.h"
 #include "shim.h"
 
-#include <string.h>
-
 struct graph_node *exec_node(struct graph_exec *exec, CUgraphNode handle) {
   const struct graph_node *original = node_find(handle);
   return original ? graph_counterpart(exec->graph, original) : NULL;
@@ -51,8 +49,7 @@ CUresult exec_set(struct graph_exec *exec, struct graph_node *node, struct work 
   return result;
 }
 
-/** Sets a node of an executable graph, and frees the work if that cannot be. */
-static CUresult set(CUgraphExec hGraphExec, CUgraphNode hNode, struct work *work) {
+CUresult exec_set_node(CUgraphExec hGraphExec, CUgraphNode hNode, struct work *work) {
   struct graph_exec *exec = exec_find(hGraphExec);
   CUresult result = CUDA_ERROR_INVALID_VALUE;
   struct graph_node *node = NULL;
@@ -71,63 +68,6 @@ static CUresult set(CUgraphExec hGraphExec, CUgraphNode hNode, struct work *work
   }
   if (exec) lock_release(&exec->lock);
   return result;
-}
-
-CUresult shim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                const CUDA_KERNEL_NODE_PARAMS *nodeParams) {
-  struct work work;
-  CUresult result = params_kernel(nodeParams, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                             const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams) {
-  struct work work;
-  CUresult result = params_kernel_v1(nodeParams, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                             const CUDA_MEMCPY3D *copyParams, CUcontext ctx) {
-  struct work work;
-  CUresult result = params_copy(copyParams, ctx, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                             const CUDA_MEMSET_NODE_PARAMS *memsetParams,
-                                             CUcontext ctx) {
-  struct work work;
-  CUresult result = params_fill(memsetParams, ctx, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                           const CUDA_HOST_NODE_PARAMS *nodeParams) {
-  struct work work;
-  CUresult result = params_host(nodeParams, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                 CUevent event) {
-  struct work work;
-  CUresult result = params_event(NODE_EVENT_RECORD, event, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                               CUevent event) {
-  struct work work;
-  CUresult result = params_event(NODE_EVENT_WAIT, event, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
-}
-
-CUresult shim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                 const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams) {
-  struct work work;
-  CUresult result = params_memory(nodeParams, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
 }
 
 // Switching nodes off and on
@@ -246,5 +186,5 @@ CUresult shim_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode
     return shim_cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, nodeParams->child.graph);
   }
   CUresult result = params_any(nodeParams, &work);
-  return result ? result : set(hGraphExec, hNode, &work);
+  return result ? result : exec_set_node(hGraphExec, hNode, &work);
 }

@@ -4,8 +4,6 @@
 #include "ops.h"
 #include "shim.h"
 
-#include <string.h>
-
 ARENA(arrays, array, 1 << 18, 0x41525231);
 
 // CUarray_format
@@ -98,33 +96,6 @@ CUresult shim_cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pA
   return shim_cuArray3DCreate_v2(pHandle, &descriptor);
 }
 
-CUresult shim_cuArrayDestroy(CUarray hArray) {
-  struct array *array = array_find(hArray);
-  if (!array) return CUDA_ERROR_INVALID_HANDLE;
-  if (array->mipmap) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = op_arrayDestroy(array->context->number, array->slot.number);
-  return arena_give(&arrays, array) ? result : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult shim_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray) {
-  struct array *array = array_find(hArray);
-  if (!array) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pArrayDescriptor) return CUDA_ERROR_INVALID_VALUE;
-  *pArrayDescriptor = array->descriptor;
-  return CUDA_SUCCESS;
-}
-
-CUresult shim_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray) {
-  struct array *array = array_find(hArray);
-  if (!array) return CUDA_ERROR_INVALID_HANDLE;
-  if (!pArrayDescriptor) return CUDA_ERROR_INVALID_VALUE;
-  *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){.Width = array->descriptor.Width,
-                                              .Height = array->descriptor.Height,
-                                              .Format = array->descriptor.Format,
-                                              .NumChannels = array->descriptor.NumChannels};
-  return CUDA_SUCCESS;
-}
-
 CUresult array_requirements(struct context *context, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
                             uint32_t number, CUdevice device, array_memory_op *ask,
                             CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements) {
@@ -137,27 +108,6 @@ CUresult array_requirements(struct context *context, const CUDA_ARRAY3D_DESCRIPT
   if (result) return result;
   *requirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = bytes, .alignment = alignment};
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
-                                           CUarray array, CUdevice device) {
-  struct array *asked = array_find(array);
-  if (!asked) return CUDA_ERROR_INVALID_HANDLE;
-  return array_requirements(asked->context, &asked->descriptor, asked->slot.number, device, op_arrayGetMemory,
-                            memoryRequirements);
-}
-
-/** Sparse arrays are refused when they are to be made, so that no array is one. */
-CUresult shim_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
-                                         CUarray array) {
-  (void)sparseProperties;
-  return array_find(array) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-}
-
-/** Formats of several planes are video's, which no array here has. */
-CUresult shim_cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx) {
-  (void)pPlaneArray, (void)planeIdx;
-  return array_find(hArray) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 }
 
 // From before CUDA 3.2

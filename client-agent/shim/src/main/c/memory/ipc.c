@@ -83,8 +83,6 @@ CUresult ipc_close(CUdeviceptr address, enum range_kind kind) {
   return result;
 }
 
-CUresult shim_cuIpcCloseMemHandle(CUdeviceptr dptr) { return ipc_close(dptr, RANGE_OPENED); }
-
 CUresult shim_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr) {
   struct context *context;
   struct range range;

@@ -163,13 +163,12 @@ static bool device_of(struct location location, int *device) {
                                           : location.type >= LOCATION_HOST && location.type <= 4;
 }
 
-static struct location location_of_device(CUdevice device) {
+struct location location_of_device(CUdevice device) {
   return device == ON_HOST ? (struct location){LOCATION_HOST, 0}
                            : (struct location){LOCATION_DEVICE, device};
 }
 
-static CUresult prefetch(CUdeviceptr address, size_t bytes, struct location location,
-                         CUstream handle) {
+CUresult managed_prefetch(CUdeviceptr address, size_t bytes, struct location location, CUstream handle) {
   struct context *context;
   struct range range;
   uint32_t stream;
@@ -187,17 +186,6 @@ static CUresult prefetch(CUdeviceptr address, size_t bytes, struct location loca
   return CUDA_SUCCESS;
 }
 
-CUresult shim_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice,
-                                 CUstream hStream) {
-  return prefetch(devPtr, count, location_of_device(dstDevice), hStream);
-}
-
-CUresult shim_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-                                    unsigned int flags, CUstream hStream) {
-  return flags ? CUDA_ERROR_INVALID_VALUE
-               : prefetch(devPtr, count, location_of(&location), hStream);
-}
-
 /** Of several ranges: each location counts from its index on. */
 static CUresult prefetch_batch(CUdeviceptr *dptrs, size_t *sizes, size_t count,
                                CUmemLocation *locations, size_t *indices, size_t locationCount,
@@ -209,7 +197,7 @@ static CUresult prefetch_batch(CUdeviceptr *dptrs, size_t *sizes, size_t count,
   size_t at = 0;
   for (size_t i = 0; i < count && !result; i++) {
     while (at + 1 < locationCount && indices[at + 1] <= i) at++;
-    result = prefetch(dptrs[i], sizes[i], location_of(&locations[at]), handle);
+    result = managed_prefetch(dptrs[i], sizes[i], location_of(&locations[at]), handle);
   }
   return result;
 }
@@ -262,8 +250,7 @@ static void keep(struct advised *advised, enum advice advice, int device) {
   }
 }
 
-static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice,
-                       struct location location) {
+CUresult managed_advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, struct location location) {
   struct range range;
   int device = ON_HOST;
   if (advice < SET_READ_MOSTLY || advice > UNSET_ACCESSED_BY) return CUDA_ERROR_INVALID_VALUE;
@@ -276,15 +263,6 @@ static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice,
   }
   lock_release(&all.lock);
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device) {
-  return advise(devPtr, count, advice, location_of_device(device));
-}
-
-CUresult shim_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
-                             CUmemLocation location) {
-  return advise(devPtr, count, advice, location_of(&location));
 }
 
 /** Devices, then the host, as far as there is room; what is left over is NOWHERE. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points that copy rectangles and boxes.
+// Copies of rectangles and boxes as the driver API describes them.
 #include "memory/memcpy2d.h"
-
-#include "shim.h"
 
 #define SIDE_2D(copy, end) \
   { copy->end##MemoryType, copy->end##Host, copy->end##Device, copy->end##Array, \
@@ -13,7 +11,7 @@
     copy->end##Pitch, copy->end##Height, copy->end##XInBytes, copy->end##Y, copy->end##Z }
 
 #define COPY_2D(type, name) \
-  static CUresult name(const type *copy, CUstream handle, bool wait) { \
+  CUresult name(const type *copy, CUstream handle, bool wait) { \
     if (!copy) return CUDA_ERROR_INVALID_VALUE; \
     struct copy_operand from = SIDE_2D(copy, src), to = SIDE_2D(copy, dst); \
     struct copy_extent extent = {copy->WidthInBytes, copy->Height, 1}; \
@@ -21,7 +19,7 @@
   }
 
 #define COPY_3D(type, name) \
-  static CUresult name(const type *copy, CUstream handle, bool wait) { \
+  CUresult name(const type *copy, CUstream handle, bool wait) { \
     if (!copy || copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE; \
     struct copy_operand from = SIDE_3D(copy, src), to = SIDE_3D(copy, dst); \
     struct copy_extent extent = {copy->WidthInBytes, copy->Height, copy->Depth}; \
@@ -60,52 +58,3 @@ COPY_2D(CUDA_MEMCPY2D_v1, copy_2d_v1)
 COPY_3D(CUDA_MEMCPY3D, copy_3d)
 COPY_3D(CUDA_MEMCPY3D_v1, copy_3d_v1)
 COPY_3D(CUDA_MEMCPY3D_PEER, copy_3d_peer)
-
-CUresult shim_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy, CUstream implied) {
-  return copy_2d(pCopy, implied, true);
-}
-
-CUresult shim_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy, CUstream implied) {
-  return copy_2d(pCopy, implied, true);
-}
-
-CUresult shim_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream) {
-  return copy_2d(pCopy, hStream, false);
-}
-
-CUresult shim_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy, CUstream implied) {
-  return copy_3d(pCopy, implied, true);
-}
-
-CUresult shim_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream) {
-  return copy_3d(pCopy, hStream, false);
-}
-
-/** An address tells its device, and an array its context: those that are named are not needed. */
-CUresult shim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream implied) {
-  return copy_3d_peer(pCopy, implied, true);
-}
-
-CUresult shim_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream) {
-  return copy_3d_peer(pCopy, hStream, false);
-}
-
-CUresult shim_cuMemcpy2D(const CUDA_MEMCPY2D_v1 *pCopy) {
-  return copy_2d_v1(pCopy, CU_STREAM_LEGACY, true);
-}
-
-CUresult shim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *pCopy) {
-  return copy_2d_v1(pCopy, CU_STREAM_LEGACY, true);
-}
-
-CUresult shim_cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *pCopy, CUstream hStream) {
-  return copy_2d_v1(pCopy, hStream, false);
-}
-
-CUresult shim_cuMemcpy3D(const CUDA_MEMCPY3D_v1 *pCopy) {
-  return copy_3d_v1(pCopy, CU_STREAM_LEGACY, true);
-}
-
-CUresult shim_cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream) {
-  return copy_3d_v1(pCopy, hStream, false);
-}

@@ -104,17 +104,3 @@ CUresult shim_cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray) {
   }
   return result;
 }
-
-CUresult shim_cuMipmappedArrayGetMemoryRequirements(
-    CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap, CUdevice device) {
-  struct mipmap *asked = mipmap_find(mipmap);
-  if (!asked) return CUDA_ERROR_INVALID_HANDLE;
-  return array_requirements(asked->context, &asked->descriptor, asked->slot.number, device, op_mipmapGetMemory,
-                            memoryRequirements);
-}
-
-CUresult shim_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
-                                                  CUmipmappedArray mipmap) {
-  (void)sparseProperties;
-  return mipmap_find(mipmap) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-}

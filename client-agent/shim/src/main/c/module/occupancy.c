@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block size that fills a multiprocessor best, found by asking for one size after the other.
+#include "module/occupancy.h"
+
 #include "core/handles.h"
 #include "module/function.h"
 #include "module/function_attributes.h"
@@ -58,8 +60,7 @@ CUresult shim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *b
   return CUDA_SUCCESS;
 }
 
-/** Asks for the greatest size of clusters, or how many run at once. */
-static CUresult clusters(int *value, CUfunction func, const CUlaunchConfig *config, bool active) {
+CUresult occupancy_clusters(int *value, CUfunction func, const CUlaunchConfig *config, bool active) {
   struct context *context;
   struct function *function;
   int32_t answer = 0;
@@ -86,14 +87,4 @@ static CUresult clusters(int *value, CUfunction func, const CUlaunchConfig *conf
   free(bytes);
   if (!result) *value = answer;
   return result;
-}
-
-CUresult shim_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
-                                                 const CUlaunchConfig *config) {
-  return clusters(clusterSize, func, config, false);
-}
-
-CUresult shim_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
-                                           const CUlaunchConfig *config) {
-  return clusters(numClusters, func, config, true);
 }

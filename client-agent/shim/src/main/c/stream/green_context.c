@@ -116,7 +116,7 @@ CUresult shim_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, C
   return take(result, device, number, &answer, payload, resource);
 }
 
-static CUresult resource_of(struct context *context, CUdevResource *resource, CUdevResourceType type) {
+CUresult green_resource(struct context *context, CUdevResource *resource, CUdevResourceType type) {
   if (!resource) return CUDA_ERROR_INVALID_VALUE;
   if (type != TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
   struct variable answer = {.capacity = CUdevResource_BYTES};
@@ -124,16 +124,6 @@ static CUresult resource_of(struct context *context, CUdevResource *resource, CU
   uint32_t number = next_numbers(1);
   CUresult result = op_resourceOfContext(context->number, number, (uint32_t)type, &answer, &payload);
   return take(context_result(context, result), context->device, number, &answer, payload, resource);
-}
-
-CUresult shim_cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdevResourceType type) {
-  struct context *context = arena_find(&contexts, hCtx);
-  return context ? resource_of(context, resource, type) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult shim_cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type) {
-  struct context *green = green_find(hCtx);
-  return green ? resource_of(green, resource, type) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /** The number of groups that there would be. */

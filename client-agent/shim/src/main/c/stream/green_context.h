@@ -6,3 +6,6 @@
 
 /** The green context of a handle, or NULL. */
 struct context *green_find(CUgreenCtx handle);
+
+/** The resource of a type that a context has. */
+CUresult green_resource(struct context *context, CUdevResource *resource, CUdevResourceType type);

@@ -4,44 +4,31 @@
 #include "core/fork.h"
 #include "memory/mipmapped_array.h"
 #include "ops.h"
-#include "shim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { BUCKETS = 256 };
 
-/** The descriptions that an object was made from. */
-struct object {
-  struct object *next;
-  struct context *context;
-  uint64_t contextId;
-  uint64_t value;
-  bool surface, hasView;
-  CUDA_RESOURCE_DESC resource;
-  CUDA_TEXTURE_DESC texture;
-  CUDA_RESOURCE_VIEW_DESC view;
-};
-
 static struct {
   struct lock lock;
-  struct object *buckets[BUCKETS];
+  struct texture_object *buckets[BUCKETS];
 } objects;
 
-static struct object **bucket_of(uint64_t value) { return &objects.buckets[value % BUCKETS]; }
+static struct texture_object **bucket_of(uint64_t value) { return &objects.buckets[value % BUCKETS]; }
 
-static void insert(struct object *object) {
+static void insert(struct texture_object *object) {
   lock_take(&objects.lock);
-  struct object **bucket = bucket_of(object->value);
+  struct texture_object **bucket = bucket_of(object->value);
   object->next = *bucket;
   *bucket = object;
   lock_release(&objects.lock);
 }
 
 /** The pointer to an object in the table, or NULL; the table is locked. */
-static struct object **locate(const struct context *context, uint64_t value, bool surface) {
-  for (struct object **at = bucket_of(value); *at; at = &(*at)->next) {
-    const struct object *object = *at;
+static struct texture_object **locate(const struct context *context, uint64_t value, bool surface) {
+  for (struct texture_object **at = bucket_of(value); *at; at = &(*at)->next) {
+    const struct texture_object *object = *at;
     if (object->value == value && object->surface == surface &&
         (!context || object->contextId == context->id)) {
       return at;
@@ -50,14 +37,13 @@ static struct object **locate(const struct context *context, uint64_t value, boo
   return NULL;
 }
 
-/** Copies an object of the current context, and takes it out of the table if asked to. */
-static CUresult find(uint64_t value, bool surface, bool remove, struct object *found) {
+CUresult texture_find(uint64_t value, bool surface, bool remove, struct texture_object *found) {
   struct context *context;
   CUresult result = context_or_none(&context);
   if (result) return result;
   lock_take(&objects.lock);
-  struct object **at = locate(context, value, surface);
-  struct object *object = at ? *at : NULL;
+  struct texture_object **at = locate(context, value, surface);
+  struct texture_object *object = at ? *at : NULL;
   if (object) {
     *found = *object;
     if (remove) *at = object->next;
@@ -70,8 +56,8 @@ static CUresult find(uint64_t value, bool surface, bool remove, struct object *f
 static void textures_forget(struct context *context) {
   lock_take(&objects.lock);
   for (int i = 0; i < BUCKETS; i++) {
-    for (struct object **at = &objects.buckets[i]; *at;) {
-      struct object *object = *at;
+    for (struct texture_object **at = &objects.buckets[i]; *at;) {
+      struct texture_object *object = *at;
       if (object->contextId == context->id) {
         *at = object->next;
         free(object);
@@ -111,14 +97,14 @@ CUresult texture_number(const CUDA_RESOURCE_DESC *given, CUDA_RESOURCE_DESC *num
   }
 }
 
-static CUresult create(uint64_t *value, bool surface, const CUDA_RESOURCE_DESC *resource,
-                       const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view) {
+CUresult texture_create(uint64_t *value, bool surface, const CUDA_RESOURCE_DESC *resource,
+                        const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view) {
   CUDA_RESOURCE_DESC numbered;
   struct context *context;
   CUresult result = context_current(&context);
   if (!result) result = texture_number(resource, &numbered);
   if (result) return result;
-  struct object *object = calloc(1, sizeof *object);
+  struct texture_object *object = calloc(1, sizeof *object);
   if (!object) return CUDA_ERROR_OUT_OF_MEMORY;
   result = surface ? op_surfaceCreate(context->number, &numbered, sizeof numbered, &object->value)
                    : op_textureCreate(context->number, &numbered, sizeof numbered, texture,
@@ -138,70 +124,4 @@ static CUresult create(uint64_t *value, bool surface, const CUDA_RESOURCE_DESC *
   *value = object->value;
   insert(object);
   return CUDA_SUCCESS;
-}
-
-CUresult shim_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
-                                const CUDA_TEXTURE_DESC *pTexDesc,
-                                const CUDA_RESOURCE_VIEW_DESC *pResViewDesc) {
-  uint64_t value = 0;
-  if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = create(&value, false, pResDesc, pTexDesc, pResViewDesc);
-  if (!result) *pTexObject = value;
-  return result;
-}
-
-CUresult shim_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc) {
-  uint64_t value = 0;
-  if (!pSurfObject || !pResDesc || pResDesc->resType != RESOURCE_ARRAY) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  CUresult result = create(&value, true, pResDesc, NULL, NULL);
-  if (!result) *pSurfObject = value;
-  return result;
-}
-
-CUresult shim_cuTexObjectDestroy(CUtexObject texObject) {
-  struct object object;
-  CUresult result = find(texObject, false, true, &object);
-  return result ? result : op_textureDestroy(object.context->number, texObject);
-}
-
-CUresult shim_cuSurfObjectDestroy(CUsurfObject surfObject) {
-  struct object object;
-  CUresult result = find(surfObject, true, true, &object);
-  return result ? result : op_surfaceDestroy(object.context->number, surfObject);
-}
-
-CUresult shim_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject) {
-  struct object object;
-  if (!pResDesc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = find(texObject, false, false, &object);
-  if (!result) *pResDesc = object.resource;
-  return result;
-}
-
-CUresult shim_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject) {
-  struct object object;
-  if (!pTexDesc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = find(texObject, false, false, &object);
-  if (!result) *pTexDesc = object.texture;
-  return result;
-}
-
-CUresult shim_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc,
-                                             CUtexObject texObject) {
-  struct object object;
-  if (!pResViewDesc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = find(texObject, false, false, &object);
-  if (!result && !object.hasView) result = CUDA_ERROR_INVALID_VALUE;
-  if (!result) *pResViewDesc = object.view;
-  return result;
-}
-
-CUresult shim_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject) {
-  struct object object;
-  if (!pResDesc) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = find(surfObject, true, false, &object);
-  if (!result) *pResDesc = object.resource;
-  return result;
 }
