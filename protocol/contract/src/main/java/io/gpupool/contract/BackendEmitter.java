@@ -23,17 +23,17 @@ final class BackendEmitter {
     JavaSource source = new JavaSource("Backend");
     source.line("/**");
     source.line(
-        " * What executes CUDA driver calls. Results are CUresult values; handles, device addresses"
+        " * Executor of CUDA driver calls. Results are CUresult values; handles, device addresses"
             + " and");
     source.line(
-        " * host addresses are {@code long}. What a backend does not override is not supported.");
+        " * host addresses are {@code long}. A call that a backend does not override is not supported.");
     source.line(" */");
     source.line("public interface Backend extends BackendTraits {");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {
         Signature signature = new Signature(entryPoint, contract.types());
         source.line("");
-        source.line("  /** {@code (%s)}. */", signature.comment());
+        source.line("  /** Executes the call, with parameters {@code (%s)}. */", signature.comment());
         source.line("  default int %s(%s) {", entryPoint.symbol(), signature.declaration());
         source.line("    return CudaResult.NOT_SUPPORTED;");
         source.line("  }");
@@ -51,7 +51,7 @@ final class BackendEmitter {
     source.line("import java.lang.invoke.MethodHandle;");
     source.line("");
     source.line(
-        "/** Calls libcuda, opened by {@link LibCuda}; what the library lacks is not supported."
+        "/** Binding to libcuda, which {@link LibCuda} opens; calls that the library lacks are not supported."
             + " */");
     source.line("public class NvidiaBackend implements Backend {");
     for (EntryPoint entryPoint : contract.entryPoints()) {

@@ -32,11 +32,11 @@ final class ComposedBackendEmitter {
   private void emitPart(String part, List<EntryPoint> entryPoints) throws IOException {
     String type = typeOf(part);
     JavaSource source = new JavaSource(type);
-    source.line("/** The driver calls of the part {@code %s}, as in {@link Backend}. */", part);
+    source.line("/** Driver calls of the part {@code %s}, as in {@link Backend}. */", part);
     source.line("public interface %s {", type);
     for (EntryPoint entryPoint : entryPoints) {
       Signature signature = new Signature(entryPoint, contract.types());
-      source.line("  /** {@code (%s)}. */", signature.comment());
+      source.line("  /** Executes the call, with parameters {@code (%s)}. */", signature.comment());
       source.line("  int %s(%s);", entryPoint.symbol(), signature.declaration());
       source.line("");
     }
@@ -46,10 +46,10 @@ final class ComposedBackendEmitter {
 
   private void emitComposed() throws IOException {
     JavaSource source = new JavaSource("ComposedBackend");
-    source.line("/** A backend that has a part of its own for each group of driver calls. */");
+    source.line("/** Backend that consists of one part for each group of driver calls. */");
     source.line("public abstract class ComposedBackend implements Backend {");
     for (String part : parts.keySet()) {
-      source.line("  /** The part {@code %s}. */", part);
+      source.line("  /** Returns the part {@code %s}. */", part);
       source.line("  protected abstract %s %s();", typeOf(part), accessorOf(part));
       source.line("");
     }

@@ -42,14 +42,14 @@ final class DispatcherEmitter {
     source.line("import java.lang.foreign.MemorySegment;");
     source.line("");
     source.line(
-        "/** Decodes request frames where they lie and executes them. Used by one session's thread."
+        "/** Decoder of request frames, which executes them where they lie. One session's thread uses it."
             + " */");
     source.line("public final class Dispatcher {");
     source.line(
-        "  /** The frame's length does not fit its op: the stream cannot be trusted further. */");
+        "  /** The result of a frame whose length does not fit its op: the stream ends. */");
     source.line("  public static final int MALFORMED = -1;");
     source.line("");
-    source.line("  /** No such op. */");
+    source.line("  /** The result of a frame whose op does not exist. */");
     source.line("  public static final int UNKNOWN = -2;");
     source.line("");
     source.line(
@@ -109,7 +109,7 @@ final class DispatcherEmitter {
     source.line("    return number >= 0 && number <= Integer.MAX_VALUE ? (int) number : -1;");
     source.line("  }");
     source.line("");
-    source.line("  /** The bytes a buffer takes in the frame, or -1 if it cannot fit in one. */");
+    source.line("  /** Returns the bytes of a buffer in the frame, or -1 if it cannot fit in one. */");
     source.line("  private static long padded(long lengthBytes) {");
     source.line("    if (lengthBytes == -1) {");
     source.line("      return 0;");

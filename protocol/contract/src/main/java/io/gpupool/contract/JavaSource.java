@@ -10,14 +10,21 @@ import java.nio.file.Path;
  * incremental.
  */
 final class JavaSource {
-  static final String PACKAGE = "io.gpupool.cuda";
+  private static final String WORKER = "io.gpupool.cuda";
+
+  private final String folder;
   private final String name;
   private final StringBuilder text = new StringBuilder(1 << 16);
 
   JavaSource(String name) {
+    this(WORKER, name);
+  }
+
+  JavaSource(String packageName, String name) {
+    folder = packageName.replace('.', '/');
     this.name = name;
     line("// Generated from the CUDA driver API contract; do not edit.");
-    line("package %s;", PACKAGE);
+    line("package %s;", packageName);
     line("");
   }
 
@@ -27,7 +34,7 @@ final class JavaSource {
   }
 
   void write(Path outputFolder) throws IOException {
-    Path file = outputFolder.resolve(PACKAGE.replace('.', '/')).resolve(name + ".java");
+    Path file = outputFolder.resolve(folder).resolve(name + ".java");
     Files.createDirectories(file.getParent());
     String source = text.toString();
     if (!Files.exists(file) || !Files.readString(file).equals(source)) {

@@ -31,7 +31,7 @@ final class OpsEmitter {
     JavaSource source = new JavaSource("Ops");
     source.line("/** Numbers and names of the ops of the call stream. */");
     source.line("public final class Ops {");
-    source.line("  /** Identifies this table; both ends of a call stream must have the same. */");
+    source.line("  /** The digest of this table, which both ends of a call stream must have. */");
     source.line("  public static final int DIGEST = 0x%08x;", contract.digest());
     source.line("  /** The highest number. */");
     source.line("  public static final int LAST = %d;", contract.ops().size());
@@ -54,12 +54,12 @@ final class OpsEmitter {
     source.line("");
     source.line("  private Ops() {}");
     source.line("");
-    source.line("  /** The name of an op, also of one that does not exist. */");
+    source.line("  /** Returns the name of an op, also of one that does not exist. */");
     source.line("  public static String name(int op) {");
     source.line("    return op > 0 && op <= LAST ? NAMES[op] : \"op \" + op;");
     source.line("  }");
     source.line("");
-    source.line("  /** Whether an op is answered; one that does not exist is not. */");
+    source.line("  /** Returns whether an op is answered; one that does not exist is not. */");
     source.line("  public static boolean isFenced(int op) {");
     source.line("    return op > 0 && op <= LAST && FENCED[op];");
     source.line("  }");
@@ -73,7 +73,7 @@ final class OpsEmitter {
       String components =
           group.getValue().stream().map(OpsEmitter::declaration).collect(Collectors.joining(", "));
       source.line(
-          "/** Fields of ops that are taken as one value; handles are the client's numbers. */");
+          "/** Fields of ops that make up one value; handles are the client's numbers. */");
       source.line("public record %s(%s) {}", group.getKey(), components);
       source.write(outputFolder);
     }
@@ -83,7 +83,7 @@ final class OpsEmitter {
     Map<String, List<Op>> topics = contract.topics();
     JavaSource source = new JavaSource("SessionTopics");
     source.line(
-        "/** Who executes the ops of each topic for a session. Called by the session's thread alone. */");
+        "/** Executors of a session's ops, one for each topic. The session's thread alone calls them. */");
     source.line("public interface SessionTopics extends SessionServices {");
     for (String topic : topics.keySet()) {
       source.line("");
@@ -100,13 +100,13 @@ final class OpsEmitter {
     JavaSource source = new JavaSource(interfaceOf(topic));
     source.line("/**");
     source.line(
-        " * Ops of the call stream: {@code %s}. Posted ones return their CUresult; fenced ones",
+        " * Executor of the ops of topic {@code %s}. Posted ops return their CUresult; fenced ones",
         topic);
     source.line(
-        " * answer their tag, at once or later. Handles are the client's numbers (-1: out of range).");
+        " * answer their tag, at once or later. Handles are the client's numbers; -1 is out of range.");
     source.line(
-        " * Buffers lie in the receive buffer and are good for the duration of the call; the address");
-    source.line(" * of a NULL buffer is 0. Called by the session's thread alone.");
+        " * Buffers lie in the receive buffer and last as long as the call; the address");
+    source.line(" * of a NULL buffer is 0. The session's thread alone calls it.");
     source.line(" */");
     source.line("public interface %s {", interfaceOf(topic));
     for (Op op : ops) {

@@ -52,7 +52,7 @@ final class WireEmitter {
             .map(CudaResultCode::name)
             .collect(Collectors.joining(", "));
     source.line("");
-    source.line("  /** Whether every later call of the context returns the same. */");
+    source.line("  /** Returns whether every later call of the context returns the same. */");
     source.line("  public static boolean isSticky(int result) {");
     source.line("    return switch (result) {");
     source.line("      case %s -> true;", sticky);

@@ -32,10 +32,7 @@ class DriverCallGuideTest {
     assertThat(Files.readAllLines(Path.of("src/test/golden/frames.txt")))
         .extracting(line -> line.split(" ")[0])
         .containsExactlyElementsOf(
-            Contract.read(ContractTest.FOLDER).ops().stream()
-                .filter(op -> !op.raw())
-                .map(Op::name)
-                .toList());
+            Contract.read(ContractTest.FOLDER).ops().stream().map(Op::name).toList());
   }
 
   private static Map<String, String> checklist() throws IOException {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.control;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;
@@ -26,12 +27,7 @@ public final class ServerExchange implements Exchange {
   private static final long PATIENCE_SECONDS = 30;
   private static final int MAX_GPUS = 256;
 
-  /* CUresult. */
-  private static final int INVALID_VALUE = 1;
-  private static final int OUT_OF_MEMORY = 2;
-  private static final int INVALID_CONTEXT = 201;
-  private static final int NOT_SUPPORTED = 801;
-  private static final int NO_ANSWER = 999;
+  private static final int NO_ANSWER = CudaResult.UNKNOWN;
 
   private final ControlLink control;
   private final LinkedBlockingQueue<Answer> answers = new LinkedBlockingQueue<>();
@@ -83,12 +79,12 @@ public final class ServerExchange implements Exchange {
   private void handOver(int descriptor) throws NotSharedException {
     UnixSocket server = inbox;
     if (server == null) {
-      throw new NotSharedException(NOT_SUPPORTED, "the server takes no descriptors");
+      throw new NotSharedException(CudaResult.NOT_SUPPORTED, "the server takes no descriptors");
     }
     try {
       server.sendDescriptor(descriptor);
     } catch (IOException e) {
-      throw new NotSharedException(NOT_SUPPORTED, e.getMessage());
+      throw new NotSharedException(CudaResult.NOT_SUPPORTED, e.getMessage());
     }
   }
 
@@ -175,10 +171,10 @@ public final class ServerExchange implements Exchange {
     answer.descriptor.ifPresent(Posix::close);
     int result =
         switch (refused) {
-          case "own" -> INVALID_CONTEXT;
-          case "full" -> OUT_OF_MEMORY;
-          case "unsupported" -> NOT_SUPPORTED;
-          default -> INVALID_VALUE;
+          case "own" -> CudaResult.INVALID_CONTEXT;
+          case "full" -> CudaResult.OUT_OF_MEMORY;
+          case "unsupported" -> CudaResult.NOT_SUPPORTED;
+          default -> CudaResult.INVALID_VALUE;
         };
     throw new NotSharedException(result, answer.message.get("message").orElse(refused));
   }
