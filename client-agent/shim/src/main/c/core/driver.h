@@ -230,29 +230,6 @@ struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
   unsigned int reserved[4];
 };
 
-struct CUDA_RESOURCE_DESC {
-  int resType;
-  union {
-    CUarray array;
-    CUmipmappedArray mipmap;
-    uint64_t number;  // as it travels
-    struct {
-      CUdeviceptr address;
-      CUarray_format format;
-      unsigned int channels;
-      size_t sizeInBytes;
-    } linear;
-    struct {
-      CUdeviceptr address;
-      CUarray_format format;
-      unsigned int channels;
-      size_t width, height, pitchInBytes;
-    } pitch2D;
-    int reserved[32];
-  } res;
-  unsigned int flags;
-};
-
 // Looked into by the worker alone.
 struct CUDA_RESOURCE_VIEW_DESC {
   uint64_t words[14];
@@ -287,7 +264,6 @@ LAYOUT(CUDA_ARRAY_DESCRIPTOR_v1);
 LAYOUT(CUDA_ARRAY3D_DESCRIPTOR);
 LAYOUT(CUDA_ARRAY3D_DESCRIPTOR_v1);
 LAYOUT(CUDA_ARRAY_MEMORY_REQUIREMENTS);
-LAYOUT(CUDA_RESOURCE_DESC);
 LAYOUT(CUDA_RESOURCE_VIEW_DESC);
 LAYOUT(CUmemAllocationProp);
 LAYOUT(CUstreamAttrValue);

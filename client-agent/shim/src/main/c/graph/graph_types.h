@@ -55,14 +55,6 @@ struct CUkernelNodeAttrValue {
   uint8_t bytes[64];
 };
 
-struct conditional_params {
-  CUgraphConditionalHandle handle;
-  int type;
-  unsigned int size;
-  CUgraph *graphs;
-  CUcontext ctx;
-};
-
 struct CUgraphNodeParams {
   CUgraphNodeType type;
   int reserved0[3];

@@ -13,24 +13,14 @@
 
 enum { MAX_OPERATIONS = 256, WAIT_FLAGS = 3, WAIT_FLUSH = 1 << 30, WRITE_FLAGS = 1 };
 
-struct CUstreamBatchMemOpParams {
-  int operation;
-  CUdeviceptr address;
-  uint64_t value;
-  unsigned int flags;
-  CUdeviceptr alias;
-  uint64_t padding;
-};
-_Static_assert(sizeof(struct CUstreamBatchMemOpParams) == CUstreamBatchMemOpParams_BYTES, "operation");
-
 static CUresult check(const CUstreamBatchMemOpParams *one) {
   bool unknown = false;
-  bool wait = one->operation == WAIT_32 || one->operation == WAIT_64;
-  bool wide = one->operation == WAIT_64 || one->operation == WRITE_64;
+  bool wait = one->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || one->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+  bool wide = one->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || one->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
   uint64_t bytes = wide ? 8 : 4;
-  if (one->operation == FLUSH_REMOTE_WRITES) return CUDA_ERROR_NOT_SUPPORTED;
-  if (one->operation == BARRIER) return CUDA_SUCCESS;
-  if (one->operation < WAIT_32 || one->operation > BARRIER || one->address % bytes) {
+  if (one->operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES) return CUDA_ERROR_NOT_SUPPORTED;
+  if (one->operation == CU_STREAM_MEM_OP_BARRIER) return CUDA_SUCCESS;
+  if (one->operation < CU_STREAM_MEM_OP_WAIT_VALUE_32 || one->operation > CU_STREAM_MEM_OP_BARRIER || one->address % bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (wait && one->flags & WAIT_FLUSH) return CUDA_ERROR_NOT_SUPPORTED;
@@ -62,7 +52,7 @@ static CUresult submit(CUstream handle, const CUstreamBatchMemOpParams *operatio
                                    count * sizeof *operations);
 }
 
-CUresult stream_memory_op(CUstream stream, enum memory_operation operation, CUdeviceptr address,
+CUresult stream_memory_op(CUstream stream, int operation, CUdeviceptr address,
                           uint64_t value, unsigned int flags) {
   CUstreamBatchMemOpParams one = {
       .operation = operation, .address = address, .value = value, .flags = flags};

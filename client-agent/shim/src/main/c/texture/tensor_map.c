@@ -8,19 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILED, IM2COL, IM2COL_WIDE };
-enum { MAX_RANK = 5, MAX_CORNERS = 3, MAP_ALIGNMENT = 64 };
-
-/** A tensor as it travels: see ops.txt. */
-struct tensor {
-  uint32_t kind, type, rank, interleave, swizzle, l2Promotion, oobFill, mode;
-  uint64_t address, dims[MAX_RANK], strides[MAX_RANK - 1];
-  uint32_t box[MAX_RANK], elementStrides[MAX_RANK];
-  int32_t lowerCorner[MAX_CORNERS], upperCorner[MAX_CORNERS];
-  uint32_t channels, pixels;
-};
-
-_Static_assert(sizeof(struct tensor) == 184, "a tensor as it travels");
+enum { MAX_RANK = 5, MAP_ALIGNMENT = 64 };
 
 static bool is_map(const CUtensorMap *map) { return map && (uintptr_t)map % MAP_ALIGNMENT == 0; }
 
@@ -33,12 +21,12 @@ static CUresult take(CUresult result, CUtensorMap *map, const struct variable *a
 }
 
 /** Copies what all kinds have, and has the map made; those of im2col have no box. */
-static CUresult encode(CUtensorMap *map, struct tensor *tensor, const void *address,
+static CUresult encode(CUtensorMap *map, struct tensor_request *tensor, const void *address,
                        const cuuint64_t *dims, const cuuint64_t *strides, const uint32_t *box,
                        const uint32_t *elementStrides) {
-  uint32_t rank = tensor->rank, least = tensor->kind == TILED ? 1 : 3;
+  uint32_t rank = tensor->rank, least = tensor->kind == TENSOR_TILED ? 1 : 3;
   if (!is_map(map) || rank < least || rank > MAX_RANK || !dims || !elementStrides ||
-      (!strides && rank > 1) || (!box && tensor->kind == TILED)) {
+      (!strides && rank > 1) || (!box && tensor->kind == TENSOR_TILED)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   tensor->address = (uint64_t)(uintptr_t)address;
@@ -61,7 +49,7 @@ CUresult shim_cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType
                                      const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
                                      CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
                                      CUtensorMapFloatOOBfill oobFill) {
-  struct tensor tensor = {.kind = TILED,
+  struct tensor_request tensor = {.kind = TENSOR_TILED,
                           .type = (uint32_t)tensorDataType,
                           .rank = tensorRank,
                           .interleave = (uint32_t)interleave,
@@ -78,7 +66,7 @@ CUresult shim_cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataTyp
                                       cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
                                       CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                       CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
-  struct tensor tensor = {.kind = IM2COL,
+  struct tensor_request tensor = {.kind = TENSOR_IM2COL,
                           .type = (uint32_t)tensorDataType,
                           .rank = tensorRank,
                           .interleave = (uint32_t)interleave,
@@ -104,7 +92,7 @@ CUresult shim_cuTensorMapEncodeIm2colWide(CUtensorMap *tensorMap, CUtensorMapDat
                                           CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle,
                                           CUtensorMapL2promotion l2Promotion,
                                           CUtensorMapFloatOOBfill oobFill) {
-  struct tensor tensor = {.kind = IM2COL_WIDE,
+  struct tensor_request tensor = {.kind = TENSOR_IM2COL_WIDE,
                           .type = (uint32_t)tensorDataType,
                           .rank = tensorRank,
                           .interleave = (uint32_t)interleave,

@@ -5,14 +5,7 @@
 
 #include "context/context.h"
 
-/** CUresourcetype; RESOURCE_NOTHING is none of CUDA's. */
-enum {
-  RESOURCE_ARRAY,
-  RESOURCE_MIPMAPPED_ARRAY,
-  RESOURCE_LINEAR,
-  RESOURCE_PITCH2D,
-  RESOURCE_NOTHING = -1,
-};
+enum { RESOURCE_NOTHING = -1 };  // beside those of CUresourcetype
 
 /** The descriptions that an object was made from. */
 struct texture_object {

@@ -26,14 +26,16 @@ final class BackendEmitter {
         " * Executor of CUDA driver calls. Results are CUresult values; handles, device addresses"
             + " and");
     source.line(
-        " * host addresses are {@code long}. A call that a backend does not override is not supported.");
+        " * host addresses are {@code long}. A call that a backend does not override is not"
+            + " supported.");
     source.line(" */");
     source.line("public interface Backend extends BackendTraits {");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {
         Signature signature = new Signature(entryPoint, contract.types());
         source.line("");
-        source.line("  /** Executes the call, with parameters {@code (%s)}. */", signature.comment());
+        source.line(
+            "  /** Executes the call, with parameters {@code (%s)}. */", signature.comment());
         source.line("  default int %s(%s) {", entryPoint.symbol(), signature.declaration());
         source.line("    return CudaResult.NOT_SUPPORTED;");
         source.line("  }");
@@ -51,8 +53,8 @@ final class BackendEmitter {
     source.line("import java.lang.invoke.MethodHandle;");
     source.line("");
     source.line(
-        "/** Binding to libcuda, which {@link LibCuda} opens; calls that the library lacks are not supported."
-            + " */");
+        "/** Binding to libcuda, which {@link LibCuda} opens; calls that the library lacks are not"
+            + " supported. */");
     source.line("public class NvidiaBackend implements Backend {");
     for (EntryPoint entryPoint : contract.entryPoints()) {
       if (entryPoint.backend()) {

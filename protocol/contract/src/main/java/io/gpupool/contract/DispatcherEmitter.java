@@ -42,8 +42,8 @@ final class DispatcherEmitter {
     source.line("import java.lang.foreign.MemorySegment;");
     source.line("");
     source.line(
-        "/** Decoder of request frames, which executes them where they lie. One session's thread uses it."
-            + " */");
+        "/** Decoder of request frames, which executes them where they lie. One session's thread"
+            + " uses it. */");
     source.line("public final class Dispatcher {");
     source.line(
         "  /** The result of a frame whose length does not fit its op: the stream ends. */");
@@ -109,7 +109,8 @@ final class DispatcherEmitter {
     source.line("    return number >= 0 && number <= Integer.MAX_VALUE ? (int) number : -1;");
     source.line("  }");
     source.line("");
-    source.line("  /** Returns the bytes of a buffer in the frame, or -1 if it cannot fit in one. */");
+    source.line(
+        "  /** Returns the bytes of a buffer in the frame, or -1 if it cannot fit in one. */");
     source.line("  private static long padded(long lengthBytes) {");
     source.line("    if (lengthBytes == -1) {");
     source.line("      return 0;");

@@ -5,20 +5,33 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The layout of a struct that travels, or that a driver takes.
+ * The layout of a struct or union that travels, or that a driver takes.
  *
+ * @param keyword {@code struct} or {@code union}
  * @param name the worker's class of its offsets
  * @param cName the shim's struct
  * @param fields its fields in order
  * @param sizeBytes its size
+ * @param alignBytes its alignment
  */
-public record Layout(String name, String cName, List<LayoutField> fields, int sizeBytes) {
+public record Layout(
+    String keyword,
+    String name,
+    String cName,
+    List<LayoutField> fields,
+    int sizeBytes,
+    int alignBytes) {
   public Layout {
     fields = List.copyOf(fields);
   }
 
+  /** Returns its type in C. */
+  String cType() {
+    return keyword + " " + cName;
+  }
+
   /**
-   * A field of a struct.
+   * A field of a struct or union.
    *
    * @param type its type in C
    * @param name its name

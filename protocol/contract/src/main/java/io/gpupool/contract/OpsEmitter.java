@@ -72,8 +72,7 @@ final class OpsEmitter {
       JavaSource source = new JavaSource(group.getKey());
       String components =
           group.getValue().stream().map(OpsEmitter::declaration).collect(Collectors.joining(", "));
-      source.line(
-          "/** Fields of ops that make up one value; handles are the client's numbers. */");
+      source.line("/** Fields of ops that make up one value; handles are the client's numbers. */");
       source.line("public record %s(%s) {}", group.getKey(), components);
       source.write(outputFolder);
     }
@@ -83,7 +82,8 @@ final class OpsEmitter {
     Map<String, List<Op>> topics = contract.topics();
     JavaSource source = new JavaSource("SessionTopics");
     source.line(
-        "/** Executors of a session's ops, one for each topic. The session's thread alone calls them. */");
+        "/** Executors of a session's ops, one for each topic. The session's thread alone calls"
+            + " them. */");
     source.line("public interface SessionTopics extends SessionServices {");
     for (String topic : topics.keySet()) {
       source.line("");
@@ -103,9 +103,9 @@ final class OpsEmitter {
         " * Executor of the ops of topic {@code %s}. Posted ops return their CUresult; fenced ones",
         topic);
     source.line(
-        " * answer their tag, at once or later. Handles are the client's numbers; -1 is out of range.");
-    source.line(
-        " * Buffers lie in the receive buffer and last as long as the call; the address");
+        " * answer their tag, at once or later. Handles are the client's numbers; -1 is out of"
+            + " range.");
+    source.line(" * Buffers lie in the receive buffer and last as long as the call; the address");
     source.line(" * of a NULL buffer is 0. The session's thread alone calls it.");
     source.line(" */");
     source.line("public interface %s {", interfaceOf(topic));

@@ -28,14 +28,13 @@ final class ShimWire {
     }
     for (Layout layout : contract.wire().layouts()) {
       header.line("");
-      header.line("struct %s {", layout.cName());
+      header.line("%s {", layout.cType());
       for (LayoutField field : layout.fields()) {
         header.line("  %s;", field.declaration());
       }
       header.line("};");
       header.line(
-          "_Static_assert(sizeof(struct %1$s) == %2$d, \"%1$s\");",
-          layout.cName(), layout.sizeBytes());
+          "_Static_assert(sizeof(%1$s) == %2$d, \"%1$s\");", layout.cType(), layout.sizeBytes());
     }
     header.write(outputFolder);
   }

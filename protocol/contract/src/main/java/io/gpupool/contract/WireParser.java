@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -16,7 +17,7 @@ import java.util.regex.Pattern;
  * A reader of {@code wire.txt} and {@code results.txt}: numbers, layouts of structs, and results.
  */
 final class WireParser {
-  private static final Pattern HEAD = Pattern.compile("(enum|struct) (\\w+) ([\\w-]+)");
+  private static final Pattern HEAD = Pattern.compile("(enum|struct|union) (\\w+) ([\\w-]+)");
   private static final Pattern NUMBER = Pattern.compile("(\\w+) = (-?\\d+)");
   private static final Pattern FIELD = Pattern.compile("(.*?[ *])(\\w+)(?:\\[(\\d+)])?");
   private static final Pattern RESULT = Pattern.compile("(\\d+) (\\w+)( sticky)? \"([^\"]*)\"");
@@ -48,7 +49,8 @@ final class WireParser {
       }
       Matcher head = HEAD.matcher(line);
       if (!head.matches()) {
-        throw new ContractException(file.toString(), i + 1, "not an enum or a struct: " + line);
+        throw new ContractException(
+            file.toString(), i + 1, "not an enum, struct or union: " + line);
       }
       int first = i + 1;
       while (i + 1 < lines.size() && lines.get(i + 1).startsWith("  ")) {
@@ -79,7 +81,9 @@ final class WireParser {
 
   private Layout layout(Path file, int line, Matcher head, List<String> members) {
     List<LayoutField> fields = new ArrayList<>();
+    boolean union = head.group(1).equals("union");
     int offset = 0;
+    int size = 0;
     int align = 1;
     for (int i = 0; i < members.size(); i++) {
       Matcher field = FIELD.matcher(members.get(i).strip());
@@ -93,12 +97,23 @@ final class WireParser {
         throw new ContractException(file.toString(), line + i + 1, "unknown type: " + type);
       }
       int count = field.group(3) == null ? 0 : Integer.parseInt(field.group(3));
-      offset = aligned(offset, bytes);
-      align = Math.max(align, bytes);
+      offset = union ? 0 : aligned(offset, alignBytes(type, bytes));
+      align = Math.max(align, alignBytes(type, bytes));
       fields.add(new LayoutField(type, field.group(2), count, offset));
       offset += bytes * Math.max(count, 1);
+      size = Math.max(size, offset);
     }
-    return new Layout(head.group(2), head.group(3), fields, aligned(offset, align));
+    return new Layout(
+        head.group(1), head.group(2), head.group(3), fields, aligned(size, align), align);
+  }
+
+  /** Returns the layout of a type that the file has declared before. */
+  private Optional<Layout> layoutOf(String type) {
+    return layouts.stream().filter(layout -> layout.cType().equals(type)).findFirst();
+  }
+
+  private int alignBytes(String type, int sizeBytes) {
+    return layoutOf(type).map(Layout::alignBytes).orElse(sizeBytes);
   }
 
   private int sizeBytes(String type) {
@@ -110,7 +125,10 @@ final class WireParser {
       case "uint16_t" -> 2;
       case "uint32_t", "int32_t", "int", "unsigned int", "float" -> 4;
       case "uint64_t", "size_t" -> 8;
-      default -> types.containsKey(type) ? types.get(type).sizeBytes() : 0;
+      default ->
+          layoutOf(type)
+              .map(Layout::sizeBytes)
+              .orElseGet(() -> types.containsKey(type) ? types.get(type).sizeBytes() : 0);
     };
   }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.ConditionalParamsLayout;
+import io.gpupool.cuda.GraphNodeType;
+import io.gpupool.cuda.NodeParamsLayout;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftCondition;
@@ -11,28 +14,23 @@ import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/**
- * A CUgraphNodeParams of a conditional node.
- *
- * <pre>
- *  0 u32 CUgraphNodeType   16 u64 handle   24 u32 CUgraphConditionalNodeType   28 u32 bodies
- * 32 u64 address of the bodies, an output   40 u64 context
- * </pre>
- */
+/** A CUgraphNodeParams of a conditional node. The address of the bodies is an output. */
 record ConditionalParams(SoftCondition condition, GraphOperation.Choice kind, int bodies) {
   /** The flag of a condition that launches begin with its default value. */
   static final int ASSIGN_DEFAULT = 1;
 
-  private static final int CONDITIONAL = 13;
-  private static final int BODIES = 32;
+  private static final int HANDLE = NodeParamsLayout.WORK + ConditionalParamsLayout.HANDLE;
+  private static final int KIND = NodeParamsLayout.WORK + ConditionalParamsLayout.TYPE;
+  private static final int COUNT = NodeParamsLayout.WORK + ConditionalParamsLayout.SIZE;
+  private static final int BODIES = NodeParamsLayout.WORK + ConditionalParamsLayout.GRAPHS;
 
   static ConditionalParams read(long params, SoftContext context) {
-    if (Memory.getInt(params) != CONDITIONAL) {
+    if (Memory.getInt(params + NodeParamsLayout.TYPE) != GraphNodeType.CONDITIONAL) {
       throw new GpuException(
           CudaStatus.NOT_SUPPORTED, "node type " + Memory.getInt(params) + " by this call");
     }
-    int kind = Memory.getInt(params + 24);
-    int bodies = Memory.getInt(params + 28);
+    int kind = Memory.getInt(params + KIND);
+    int bodies = Memory.getInt(params + COUNT);
     if (kind < 0 || kind >= GraphOperation.Choice.values().length) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "conditional node of type " + kind);
     }
@@ -41,7 +39,8 @@ record ConditionalParams(SoftCondition condition, GraphOperation.Choice kind, in
       throw new GpuException(
           CudaStatus.INVALID_VALUE, "a conditional node " + choice + " of " + bodies + " bodies");
     }
-    return new ConditionalParams(context.condition(Memory.getLong(params + 16)), choice, bodies);
+    return new ConditionalParams(
+        context.condition(Memory.getLong(params + HANDLE)), choice, bodies);
   }
 
   /** Tells the caller where the bodies' handles are. */

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import io.gpupool.cuda.LinearMemoryLayout;
+import io.gpupool.cuda.PitchedMemoryLayout;
+import io.gpupool.cuda.ResourceLayout;
+import io.gpupool.cuda.ResourceType;
 import io.gpupool.cuda.TextureCalls;
+import io.gpupool.cuda.TextureLayout;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftArray;
@@ -15,16 +20,6 @@ import java.util.Optional;
 
 /** Driver calls that make texture and surface objects. */
 final class SoftTextureCalls extends SoftCalls implements TextureCalls {
-  /** CUresourcetype. */
-  private static final int RESOURCE_ARRAY = 0;
-
-  private static final int RESOURCE_MIPMAPPED_ARRAY = 1;
-  private static final int RESOURCE_LINEAR = 2;
-  private static final int RESOURCE_PITCH2D = 3;
-
-  /** Where in a CUDA_RESOURCE_DESC its flags are, which must be 0. */
-  private static final int RESOURCE_FLAGS_OFFSET = 136;
-
   /** CU_TRSF_... */
   static final int READ_AS_INTEGER = 0x01;
 
@@ -54,7 +49,7 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   public int cuSurfObjectCreate(long object, long resource) {
     return call(() -> {
       if (resource(resource) instanceof TextureResource.Arrays(List<SoftArray> levels)
-          && Memory.getInt(resource) == RESOURCE_ARRAY) {
+          && Memory.getInt(resource + ResourceLayout.RES_TYPE) == ResourceType.ARRAY) {
         Memory.putLong(object, context().textures().createSurface(levels.getFirst()));
       } else {
         throw new GpuException(CudaStatus.INVALID_VALUE, "a surface is made of an array");
@@ -68,30 +63,35 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   }
 
   private TextureResource resource(long resource) {
-    long handle = Memory.getLong(resource + 8);
-    if (Memory.getInt(resource + RESOURCE_FLAGS_OFFSET) != 0) {
+    long at = resource + ResourceLayout.RES;
+    long handle = Memory.getLong(at);
+    if (Memory.getInt(resource + ResourceLayout.FLAGS) != 0) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "a resource has no flags");
     }
-    return switch (Memory.getInt(resource)) {
-      case RESOURCE_ARRAY ->
+    return switch (Memory.getInt(resource + ResourceLayout.RES_TYPE)) {
+      case ResourceType.ARRAY ->
           new TextureResource.Arrays(List.of(state().handles().get(handle, SoftArray.class)));
-      case RESOURCE_MIPMAPPED_ARRAY ->
+      case ResourceType.MIPMAPPED_ARRAY ->
           new TextureResource.Arrays(state().handles().get(handle, LoadedMipmap.class).levels());
-      case RESOURCE_LINEAR ->
-          new TextureResource.Linear(handle, format(resource), Memory.getLong(resource + 24));
-      case RESOURCE_PITCH2D ->
+      case ResourceType.LINEAR ->
+          new TextureResource.Linear(
+              handle, format(at), Memory.getLong(at + LinearMemoryLayout.SIZE_IN_BYTES));
+      case ResourceType.PITCH2D ->
           new TextureResource.Pitched(
               handle,
-              format(resource),
-              Memory.getLong(resource + 24),
-              Memory.getLong(resource + 32),
-              Memory.getLong(resource + 40));
+              format(at),
+              Memory.getLong(at + PitchedMemoryLayout.WIDTH),
+              Memory.getLong(at + PitchedMemoryLayout.HEIGHT),
+              Memory.getLong(at + PitchedMemoryLayout.PITCH_IN_BYTES));
       default -> throw new GpuException(CudaStatus.INVALID_VALUE, "an unknown type of resource");
     };
   }
 
-  private static TexelFormat format(long resource) {
-    return TexelFormat.of(Memory.getInt(resource + 16), Memory.getInt(resource + 20));
+  /** Returns the format of linear or pitched memory, whose descriptions begin alike. */
+  private static TexelFormat format(long memory) {
+    return TexelFormat.of(
+        Memory.getInt(memory + LinearMemoryLayout.FORMAT),
+        Memory.getInt(memory + LinearMemoryLayout.CHANNELS));
   }
 
   private static TextureResource.View view(long view) {
@@ -104,22 +104,24 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   }
 
   private static Sampler sampler(long texture) {
-    int flags = Memory.getInt(texture + 16);
+    int flags = Memory.getInt(texture + TextureLayout.FLAGS);
+    long modes = texture + TextureLayout.ADDRESS_MODE;
+    long border = texture + TextureLayout.BORDER_COLOR;
     return new Sampler(
         List.of(
-            mode(Memory.getInt(texture)),
-            mode(Memory.getInt(texture + 4)),
-            mode(Memory.getInt(texture + 8))),
-        isLinear(Memory.getInt(texture + 12)),
+            mode(Memory.getInt(modes)),
+            mode(Memory.getInt(modes + 4)),
+            mode(Memory.getInt(modes + 8))),
+        isLinear(Memory.getInt(texture + TextureLayout.FILTER_MODE)),
         (flags & READ_AS_INTEGER) != 0,
         (flags & NORMALIZED_COORDINATES) != 0,
         (flags & SRGB) != 0,
         (flags & SEAMLESS_CUBEMAP) != 0,
-        isLinear(Memory.getInt(texture + 24)),
-        real(texture + 28),
-        real(texture + 32),
-        real(texture + 36),
-        List.of(real(texture + 40), real(texture + 44), real(texture + 48), real(texture + 52)));
+        isLinear(Memory.getInt(texture + TextureLayout.MIPMAP_FILTER_MODE)),
+        real(texture + TextureLayout.MIPMAP_LEVEL_BIAS),
+        real(texture + TextureLayout.MIN_MIPMAP_LEVEL_CLAMP),
+        real(texture + TextureLayout.MAX_MIPMAP_LEVEL_CLAMP),
+        List.of(real(border), real(border + 4), real(border + 8), real(border + 12)));
   }
 
   /** A CUaddress_mode. */

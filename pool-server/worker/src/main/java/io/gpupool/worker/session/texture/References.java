@@ -4,6 +4,7 @@ package io.gpupool.worker.session.texture;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.ReferenceOps;
+import io.gpupool.cuda.ResourceType;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -136,10 +137,11 @@ public final class References implements ReferenceOps {
 
   private int bind(long reference, Resource resource) {
     return switch (resource.type()) {
-      case Resource.ARRAY -> backend.cuTexRefSetArray(reference, resource.at(), OVERRIDE_FORMAT);
-      case Resource.MIPMAPPED_ARRAY ->
+      case ResourceType.ARRAY ->
+          backend.cuTexRefSetArray(reference, resource.at(), OVERRIDE_FORMAT);
+      case ResourceType.MIPMAPPED_ARRAY ->
           backend.cuTexRefSetMipmappedArray(reference, resource.at(), OVERRIDE_FORMAT);
-      case Resource.LINEAR ->
+      case ResourceType.LINEAR ->
           backend.cuTexRefSetAddress_v2(call.out(), reference, resource.at(), resource.first());
       default -> {
         // CUDA_ARRAY_DESCRIPTOR: width, height, format and channels.

@@ -2,6 +2,9 @@
 package io.gpupool.worker.session.texture;
 
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.PitchedMemoryLayout;
+import io.gpupool.cuda.ResourceLayout;
+import io.gpupool.cuda.ResourceType;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -13,23 +16,19 @@ import io.gpupool.worker.session.quota.OwnedMemory;
 /**
  * A CUDA_RESOURCE_DESC whose arrays are the backend's and whose memory is the session's.
  *
- * <pre>
- * 0 u32 CUresourcetype   136 u32 flags (0)
- * array, mipmapped array: 8 u64 handle
- * linear:     8 u64 address   16 u32 format   20 u32 channels   24 u64 bytes
- * pitch 2D:   8 u64 address   16 u32 format   20 u32 channels   24 u64 width   32 u64 height   40 u64 pitch
- * </pre>
- *
  * @param at the backend's handle, or the address of memory
  * @param first bytes of linear memory, or the width in elements
  */
 record Resource(
     int type, long at, int format, int channels, long first, long height, long pitchBytes) {
-  static final int BYTES = 144;
-  static final int ARRAY = 0;
-  static final int MIPMAPPED_ARRAY = 1;
-  static final int LINEAR = 2;
-  static final int PITCHED = 3;
+  static final int BYTES = ResourceLayout.BYTES;
+
+  private static final int AT = ResourceLayout.RES;
+  private static final int FORMAT = AT + PitchedMemoryLayout.FORMAT;
+  private static final int CHANNELS = AT + PitchedMemoryLayout.CHANNELS;
+  private static final int FIRST = AT + PitchedMemoryLayout.WIDTH;
+  private static final int HEIGHT = AT + PitchedMemoryLayout.HEIGHT;
+  private static final int PITCH = AT + PitchedMemoryLayout.PITCH_IN_BYTES;
 
   /** CUarray_format of 8 bits, and of 16. */
   private static final int UNSIGNED_8 = 1;
@@ -40,7 +39,7 @@ record Resource(
   private static final int HALF = 0x10;
 
   /**
-   * Reads one with the client's number in place of a handle.
+   * Reads one that has the client's number in place of a handle.
    *
    * @throws RefusedException with the CUresult of one that the session does not have
    */
@@ -51,17 +50,17 @@ record Resource(
     }
     Resource read =
         new Resource(
-            from.i32(0),
-            from.u64(8),
-            from.i32(16),
-            from.i32(20),
-            from.u64(24),
-            from.u64(32),
-            from.u64(40));
+            from.i32(ResourceLayout.RES_TYPE),
+            from.u64(AT),
+            from.i32(FORMAT),
+            from.i32(CHANNELS),
+            from.u64(FIRST),
+            from.u64(HEIGHT),
+            from.u64(PITCH));
     return switch (read.type) {
-      case ARRAY -> ofHandle(read, handles.arrays());
-      case MIPMAPPED_ARRAY -> ofHandle(read, handles.mipmaps());
-      case LINEAR, PITCHED -> read.requireOwned(owned);
+      case ResourceType.ARRAY -> ofHandle(read, handles.arrays());
+      case ResourceType.MIPMAPPED_ARRAY -> ofHandle(read, handles.mipmaps());
+      case ResourceType.LINEAR, ResourceType.PITCH2D -> read.requireOwned(owned);
       default -> throw new RefusedException(CudaResult.INVALID_VALUE);
     };
   }
@@ -82,7 +81,7 @@ record Resource(
     boolean allowed =
         channels >= 0
             && channels <= 4
-            && (type == LINEAR
+            && (type == ResourceType.LINEAR
                 ? owned.owns(at, 0, first, 1, 1)
                 : owned.owns(at, pitchBytes, first, elementBytes(), height));
     if (!allowed) {
@@ -101,19 +100,19 @@ record Resource(
     return Math.max(1, channels) * channelBytes;
   }
 
-  /** Writes it for the backend; gives the address that it is at. */
+  /** Writes it for the backend, and returns its address. */
   long write(long to) {
     Memory.clear(to, BYTES);
-    Memory.putInt(to, type);
-    Memory.putLong(to + 8, at);
-    if (type == LINEAR || type == PITCHED) {
-      Memory.putInt(to + 16, format);
-      Memory.putInt(to + 20, channels);
-      Memory.putLong(to + 24, first);
+    Memory.putInt(to + ResourceLayout.RES_TYPE, type);
+    Memory.putLong(to + AT, at);
+    if (type == ResourceType.LINEAR || type == ResourceType.PITCH2D) {
+      Memory.putInt(to + FORMAT, format);
+      Memory.putInt(to + CHANNELS, channels);
+      Memory.putLong(to + FIRST, first);
     }
-    if (type == PITCHED) {
-      Memory.putLong(to + 32, height);
-      Memory.putLong(to + 40, pitchBytes);
+    if (type == ResourceType.PITCH2D) {
+      Memory.putLong(to + HEIGHT, height);
+      Memory.putLong(to + PITCH, pitchBytes);
     }
     return to;
   }

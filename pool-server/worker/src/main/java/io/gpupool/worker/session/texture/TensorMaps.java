@@ -3,7 +3,9 @@ package io.gpupool.worker.session.texture;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.TensorKind;
 import io.gpupool.cuda.TensorMapOps;
+import io.gpupool.cuda.TensorRequest;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
@@ -25,31 +27,8 @@ import java.util.LinkedHashSet;
  * </pre>
  */
 public final class TensorMaps implements TensorMapOps {
-  private static final int TENSOR_BYTES = 184;
   private static final int MAP_BYTES = 128;
   private static final int MAX_RANK = 5;
-
-  private static final int TILED = 0;
-  private static final int IM2COL = 1;
-  private static final int IM2COL_WIDE = 2;
-
-  // Words of the description of a tensor.
-  private static final int TYPE = 4;
-  private static final int RANK = 8;
-  private static final int INTERLEAVE = 12;
-  private static final int SWIZZLE = 16;
-  private static final int PROMOTION = 20;
-  private static final int FILL = 24;
-  private static final int MODE = 28;
-  private static final int ADDRESS = 32;
-  private static final int DIMENSIONS = 40;
-  private static final int STRIDES = 80;
-  private static final int BOX = 112;
-  private static final int STEPS = 132;
-  private static final int LOWER_CORNER = 152;
-  private static final int UPPER_CORNER = 164;
-  private static final int CHANNELS = 176;
-  private static final int PIXELS = 180;
 
   /** The limit of remembered maps; the oldest go first. */
   private static final int MAX_MADE = 1 << 14;
@@ -67,14 +46,14 @@ public final class TensorMaps implements TensorMapOps {
 
   @Override
   public void tensorMapEncode(int tag, WireStruct given, long mapCapacityBytes) {
-    if (!given.is(TENSOR_BYTES)) {
+    if (!given.is(TensorRequest.BYTES)) {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
     long tensor = call.in();
     // Numbers all: the address is one that kernels will use, and goes into the map as it is.
-    given.copyNumbers(0, TENSOR_BYTES, tensor);
-    int rank = Memory.getInt(tensor + RANK);
+    given.copyNumbers(0, TensorRequest.BYTES, tensor);
+    int rank = Memory.getInt(tensor + TensorRequest.RANK);
     int result = check();
     if (result == 0 && (rank < 1 || rank > MAX_RANK)) {
       result = CudaResult.INVALID_VALUE;
@@ -84,10 +63,10 @@ public final class TensorMaps implements TensorMapOps {
   }
 
   private int encode(long map, long tensor, int rank) {
-    return switch (Memory.getInt(tensor)) {
-      case TILED -> encodeTiled(map, tensor, rank);
-      case IM2COL -> encodeIm2col(map, tensor, rank);
-      case IM2COL_WIDE -> encodeIm2colWide(map, tensor, rank);
+    return switch (Memory.getInt(tensor + TensorRequest.KIND)) {
+      case TensorKind.TILED -> encodeTiled(map, tensor, rank);
+      case TensorKind.IM2COL -> encodeIm2col(map, tensor, rank);
+      case TensorKind.IM2COL_WIDE -> encodeIm2colWide(map, tensor, rank);
       default -> CudaResult.INVALID_VALUE;
     };
   }
@@ -95,56 +74,56 @@ public final class TensorMaps implements TensorMapOps {
   private int encodeTiled(long map, long tensor, int rank) {
     return backend.cuTensorMapEncodeTiled(
         map,
-        Memory.getInt(tensor + TYPE),
+        Memory.getInt(tensor + TensorRequest.TYPE),
         rank,
-        Memory.getLong(tensor + ADDRESS),
-        tensor + DIMENSIONS,
-        tensor + STRIDES,
-        tensor + BOX,
-        tensor + STEPS,
-        Memory.getInt(tensor + INTERLEAVE),
-        Memory.getInt(tensor + SWIZZLE),
-        Memory.getInt(tensor + PROMOTION),
-        Memory.getInt(tensor + FILL));
+        Memory.getLong(tensor + TensorRequest.ADDRESS),
+        tensor + TensorRequest.DIMS,
+        tensor + TensorRequest.STRIDES,
+        tensor + TensorRequest.BOX,
+        tensor + TensorRequest.ELEMENT_STRIDES,
+        Memory.getInt(tensor + TensorRequest.INTERLEAVE),
+        Memory.getInt(tensor + TensorRequest.SWIZZLE),
+        Memory.getInt(tensor + TensorRequest.L2_PROMOTION),
+        Memory.getInt(tensor + TensorRequest.OOB_FILL));
   }
 
   private int encodeIm2col(long map, long tensor, int rank) {
     return backend.cuTensorMapEncodeIm2col(
         map,
-        Memory.getInt(tensor + TYPE),
+        Memory.getInt(tensor + TensorRequest.TYPE),
         rank,
-        Memory.getLong(tensor + ADDRESS),
-        tensor + DIMENSIONS,
-        tensor + STRIDES,
-        tensor + LOWER_CORNER,
-        tensor + UPPER_CORNER,
-        Memory.getInt(tensor + CHANNELS),
-        Memory.getInt(tensor + PIXELS),
-        tensor + STEPS,
-        Memory.getInt(tensor + INTERLEAVE),
-        Memory.getInt(tensor + SWIZZLE),
-        Memory.getInt(tensor + PROMOTION),
-        Memory.getInt(tensor + FILL));
+        Memory.getLong(tensor + TensorRequest.ADDRESS),
+        tensor + TensorRequest.DIMS,
+        tensor + TensorRequest.STRIDES,
+        tensor + TensorRequest.LOWER_CORNER,
+        tensor + TensorRequest.UPPER_CORNER,
+        Memory.getInt(tensor + TensorRequest.CHANNELS),
+        Memory.getInt(tensor + TensorRequest.PIXELS),
+        tensor + TensorRequest.ELEMENT_STRIDES,
+        Memory.getInt(tensor + TensorRequest.INTERLEAVE),
+        Memory.getInt(tensor + TensorRequest.SWIZZLE),
+        Memory.getInt(tensor + TensorRequest.L2_PROMOTION),
+        Memory.getInt(tensor + TensorRequest.OOB_FILL));
   }
 
   private int encodeIm2colWide(long map, long tensor, int rank) {
     return backend.cuTensorMapEncodeIm2colWide(
         map,
-        Memory.getInt(tensor + TYPE),
+        Memory.getInt(tensor + TensorRequest.TYPE),
         rank,
-        Memory.getLong(tensor + ADDRESS),
-        tensor + DIMENSIONS,
-        tensor + STRIDES,
-        Memory.getInt(tensor + LOWER_CORNER),
-        Memory.getInt(tensor + UPPER_CORNER),
-        Memory.getInt(tensor + CHANNELS),
-        Memory.getInt(tensor + PIXELS),
-        tensor + STEPS,
-        Memory.getInt(tensor + INTERLEAVE),
-        Memory.getInt(tensor + MODE),
-        Memory.getInt(tensor + SWIZZLE),
-        Memory.getInt(tensor + PROMOTION),
-        Memory.getInt(tensor + FILL));
+        Memory.getLong(tensor + TensorRequest.ADDRESS),
+        tensor + TensorRequest.DIMS,
+        tensor + TensorRequest.STRIDES,
+        Memory.getInt(tensor + TensorRequest.LOWER_CORNER),
+        Memory.getInt(tensor + TensorRequest.UPPER_CORNER),
+        Memory.getInt(tensor + TensorRequest.CHANNELS),
+        Memory.getInt(tensor + TensorRequest.PIXELS),
+        tensor + TensorRequest.ELEMENT_STRIDES,
+        Memory.getInt(tensor + TensorRequest.INTERLEAVE),
+        Memory.getInt(tensor + TensorRequest.MODE),
+        Memory.getInt(tensor + TensorRequest.SWIZZLE),
+        Memory.getInt(tensor + TensorRequest.L2_PROMOTION),
+        Memory.getInt(tensor + TensorRequest.OOB_FILL));
   }
 
   @Override

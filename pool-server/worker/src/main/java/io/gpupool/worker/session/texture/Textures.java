@@ -3,6 +3,7 @@ package io.gpupool.worker.session.texture;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.TextureLayout;
 import io.gpupool.cuda.TextureOps;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
@@ -22,9 +23,9 @@ public final class Textures implements TextureOps {
   private static final int MAX_OBJECTS = 1 << 20;
 
   /** CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC: numbers, then what is reserved. */
-  static final int TEXTURE_BYTES = 104;
+  static final int TEXTURE_BYTES = TextureLayout.BYTES;
 
-  private static final int TEXTURE_NUMBERS_BYTES = 56;
+  private static final int TEXTURE_NUMBERS_BYTES = TextureLayout.RESERVED;
   private static final int VIEW_BYTES = 112;
   private static final int VIEW_NUMBERS_BYTES = 48;
 
