@@ -18,10 +18,17 @@ class DriverCallGuideTest {
   private static final Pattern ROW = Pattern.compile("\\| `(\\S+/\\S+)` \\| `([^`]+)` \\|");
 
   @Test
-  void checklist_eachFile_holdsTheExample() throws IOException {
-    Map<String, String> checklist = checklist();
+  void checklist_ofACallByHand_eachFileHoldsTheExample() throws IOException {
+    assertHoldsTheExample(checklist("## Checklist of a call by hand"), 8, 9);
+  }
 
-    assertThat(checklist).hasSizeBetween(8, 9);
+  @Test
+  void checklist_ofAnAutoCall_eachFileHoldsTheExample() throws IOException {
+    assertHoldsTheExample(checklist("## Checklist of an auto call"), 3, 5);
+  }
+
+  private static void assertHoldsTheExample(Map<String, String> checklist, int least, int most) {
+    assertThat(checklist).hasSizeBetween(least, most);
     for (Map.Entry<String, String> row : checklist.entrySet()) {
       assertThat(REPOSITORY.resolve(row.getKey())).content().contains(row.getValue());
     }
@@ -35,10 +42,12 @@ class DriverCallGuideTest {
             Contract.read(ContractTest.FOLDER).ops().stream().map(Op::name).toList());
   }
 
-  private static Map<String, String> checklist() throws IOException {
-    Map<String, String> rows = new TreeMap<>();
+  private static Map<String, String> checklist(String heading) throws IOException {
     String guide = Files.readString(REPOSITORY.resolve("docs/how-to/add-a-driver-call.md"));
-    Matcher row = ROW.matcher(guide.substring(guide.indexOf("## Checklist")));
+    String after = guide.substring(guide.indexOf(heading) + heading.length());
+    int end = after.indexOf("\n## ");
+    Map<String, String> rows = new TreeMap<>();
+    Matcher row = ROW.matcher(end < 0 ? after : after.substring(0, end));
     while (row.find()) {
       rows.put(row.group(1), row.group(2));
     }
