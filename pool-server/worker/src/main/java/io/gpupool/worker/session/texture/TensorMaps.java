@@ -17,14 +17,6 @@ import java.util.LinkedHashSet;
 /**
  * The maker of tensor maps, which are the backend's values and nothing of the session's. Used by
  * the session's thread alone.
- *
- * <pre>
- *   0 u32 kind   4 u32 type      8 u32 rank       12 u32 interleave
- *  16 u32 swizzle  20 u32 l2Promotion   24 u32 oobFill   28 u32 mode
- *  32 u64 address  40 u64 dims[5]       80 u64 strides[4]
- * 112 u32 box[5] 132 u32 elementStrides[5]
- * 152 i32 lowerCorner[3]   164 i32 upperCorner[3]   176 u32 channels   180 u32 pixels
- * </pre>
  */
 public final class TensorMaps implements TensorMapOps {
   private static final int MAP_BYTES = 128;
@@ -36,7 +28,7 @@ public final class TensorMaps implements TensorMapOps {
   private final Backend backend;
   private final CurrentCall call;
 
-  /** The maps that the backend has made: it is to change no other bytes. */
+  /** The maps that the backend has made: it changes no other bytes. */
   private final LinkedHashSet<ByteBuffer> made = new LinkedHashSet<>();
 
   public TensorMaps(Backend backend, CurrentCall call) {
