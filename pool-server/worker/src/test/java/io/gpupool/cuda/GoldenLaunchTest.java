@@ -23,7 +23,7 @@ class GoldenLaunchTest {
   @Test
   void goldenLaunch_read_hasItsFieldsAttributeAndParameters() {
     assertThat(frame.getInt(RequestHeader.LENGTH)).isEqualTo(frame.capacity());
-    assertThat(words(LaunchRequest.FUNCTION, 2)).containsExactly(16, 0);
+    assertThat(words(LaunchRequest.FUNCTION, 2)).containsExactly(16, 1);
     assertThat(words(LaunchRequest.GRID, 3)).containsExactly(2, 3, 4);
     assertThat(words(LaunchRequest.BLOCK, 3)).containsExactly(5, 6, 7);
     assertThat(frame.getInt(LaunchRequest.SHARED_BYTES)).isEqualTo(0x100);
