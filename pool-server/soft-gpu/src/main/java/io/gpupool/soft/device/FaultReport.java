@@ -31,14 +31,16 @@ final class FaultReport {
         .sourceLine(kernel, place.line())
         .ifPresent(source -> text.append(start).append("made from ").append(source));
     text.append(start).append("by block (").append(place.block()).append(')');
-    place.thread().ifPresent(thread -> text.append(", thread (").append(thread).append(')'));
-    place
-        .globalAddress()
-        .ifPresent(address ->
-            text.append(start)
-                .append("address 0x")
-                .append(Long.toHexString(address))
-                .append(" is ")
-                .append(memory.describe(address)));
+    if (place.thread() != null) {
+      text.append(", thread (").append(place.thread()).append(')');
+    }
+    Long address = place.globalAddress();
+    if (address != null) {
+      text.append(start)
+          .append("address 0x")
+          .append(Long.toHexString(address))
+          .append(" is ")
+          .append(memory.describe(address));
+    }
   }
 }

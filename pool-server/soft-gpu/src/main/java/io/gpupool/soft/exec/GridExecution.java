@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 public final class GridExecution {
   private final CompletableFuture<Void> completion = new CompletableFuture<>();
   private final AtomicBoolean finished = new AtomicBoolean();
-  private final Grid grid;
+  private final GridTask grid;
 
-  GridExecution(Grid grid) {
+  GridExecution(GridTask grid) {
     this.grid = grid;
   }
 

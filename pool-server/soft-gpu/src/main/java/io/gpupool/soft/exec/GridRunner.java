@@ -27,11 +27,11 @@ public final class GridRunner implements AutoCloseable {
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private final List<Grid> grids = new ArrayList<>();
+  private final List<GridTask> grids = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
   /** The grid that a worker thread is in. */
-  private final ThreadLocal<Grid> entered = new ThreadLocal<>();
+  private final ThreadLocal<GridTask> entered = new ThreadLocal<>();
 
   private final ConcurrentLinkedQueue<BlockPool> callerPools = new ConcurrentLinkedQueue<>();
   private int turn;
@@ -69,7 +69,7 @@ public final class GridRunner implements AutoCloseable {
       MemorySegment params,
       MemoryMap memory,
       GridServices services) {
-    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size(), this::wake);
+    GridTask grid = task(kernel, launch, params, memory, services);
     enqueue(grid);
     return grid.execution();
   }
@@ -86,7 +86,7 @@ public final class GridRunner implements AutoCloseable {
       MemoryMap memory,
       GridServices services)
       throws KernelFaultException {
-    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size(), this::wake);
+    GridTask grid = task(kernel, launch, params, memory, services);
     enqueue(grid);
     BlockPool pool = callerPools.poll();
     if (pool == null) {
@@ -99,6 +99,16 @@ public final class GridRunner implements AutoCloseable {
     }
     callerPools.add(pool);
     await(grid.execution());
+  }
+
+  private GridTask task(
+      CompiledKernel kernel,
+      Launch launch,
+      MemorySegment params,
+      MemoryMap memory,
+      GridServices services) {
+    Grid grid = new Grid(kernel, launch, params, memory, services, threads.size());
+    return new GridTask(grid, services.time(), this::wake);
   }
 
   private static void await(GridExecution execution) throws KernelFaultException {
@@ -149,7 +159,7 @@ public final class GridRunner implements AutoCloseable {
     }
   }
 
-  private void enqueue(Grid grid) {
+  private void enqueue(GridTask grid) {
     lock.lock();
     try {
       if (closed) {
@@ -173,12 +183,12 @@ public final class GridRunner implements AutoCloseable {
    * starts, so that no other need wake. A worker in the middle of a block may be long in coming.
    */
   private boolean endsAnother() {
-    Grid grid = entered.get();
+    GridTask grid = entered.get();
     return grid != null && grid.execution().isFinished();
   }
 
   private boolean hasWork() {
-    for (Grid grid : grids) {
+    for (GridTask grid : grids) {
       if (grid.hasWork()) {
         return true;
       }
@@ -196,7 +206,7 @@ public final class GridRunner implements AutoCloseable {
     }
   }
 
-  private void forget(Grid grid) {
+  private void forget(GridTask grid) {
     lock.lock();
     try {
       grids.remove(grid);
@@ -209,7 +219,7 @@ public final class GridRunner implements AutoCloseable {
   }
 
   private void serve(BlockPool pool) {
-    for (Grid grid = await(); grid != null; grid = await()) {
+    for (GridTask grid = await(); grid != null; grid = await()) {
       entered.set(grid);
       boolean useful = grid.work(pool, SLICE_NANOS);
       entered.set(null);
@@ -235,10 +245,10 @@ public final class GridRunner implements AutoCloseable {
   }
 
   /** The next grid in turn with work, or with work and its device's time; null if there is none. */
-  private @Nullable Grid next(boolean timeNeeded) {
+  private @Nullable GridTask next(boolean timeNeeded) {
     int count = grids.size();
     for (int i = 0; i < count; i++) {
-      Grid grid = grids.get((turn + i) % count);
+      GridTask grid = grids.get((turn + i) % count);
       if (grid.hasWork() && (!timeNeeded || grid.hasTime())) {
         turn = (turn + i + 1) % count;
         return grid;
@@ -248,11 +258,11 @@ public final class GridRunner implements AutoCloseable {
   }
 
   /** Waits for a grid with work, the next one in turn; null once closed. */
-  private @Nullable Grid await() {
+  private @Nullable GridTask await() {
     lock.lock();
     try {
       while (!closed) {
-        Grid grid = next(true);
+        GridTask grid = next(true);
         grid = grid == null ? next(false) : grid;
         if (grid != null) {
           return grid;

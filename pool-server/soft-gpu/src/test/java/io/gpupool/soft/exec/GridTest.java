@@ -70,7 +70,9 @@ final class GridTest {
             DeviceRuntime.NONE,
             time);
     Launch launch = TestGpu.blocks(BLOCKS, 1);
-    Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1, () -> {});
+    GridTask grid =
+        new GridTask(
+            new Grid(kernel, launch, MemorySegment.NULL, map, services, 1), time, () -> {});
     BlockPool first = new BlockPool(0);
     BlockPool second = new BlockPool(1);
     try {

@@ -72,7 +72,7 @@ class AssertKernelsTest {
               KernelFaultException.class, () -> gpu.run("k", TestGpu.blocks(1, 64), out, limit));
 
       assertThat(fault.cudaResult()).as(fault.getMessage()).isEqualTo(KernelFaultException.ASSERT);
-      assertThat(fault.place().orElseThrow().thread()).contains(threads[0] + ",0,0");
+      assertThat(fault.place().orElseThrow().thread()).isEqualTo(threads[0] + ",0,0");
       assertThat(MESSAGE.matcher(gpu.printed()).replaceAll("")).isEmpty();
       assertThat(MESSAGE.matcher(gpu.printed()).results().map(AssertKernelsTest::thread))
           .containsExactly(threads);

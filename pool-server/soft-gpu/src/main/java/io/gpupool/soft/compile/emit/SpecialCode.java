@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.emit;
 
+import io.gpupool.soft.exec.BlockRegisters;
 import io.gpupool.soft.exec.ClusterRegisters;
+import io.gpupool.soft.exec.GlobalTimer;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 
 /** Emitter of reads of special registers. */
 final class SpecialCode {
+  private static final ClassDesc BLOCK_REGISTERS = Code.desc(BlockRegisters.class);
   private static final ClassDesc CLUSTER = Code.desc(ClusterRegisters.class);
 
   private final Code code;
@@ -36,7 +39,7 @@ final class SpecialCode {
         cb.iconst_5();
         cb.ishr();
       }
-      case "%nwarpid" -> block("warps");
+      case "%nwarpid" -> block("nwarpid");
       case "%smid" -> block("smid");
       case "%nsmid" -> block("nsmid");
       case "%clock" -> {
@@ -83,7 +86,7 @@ final class SpecialCode {
     if (name.startsWith("%envreg")) {
       code.pushBlock();
       cb.loadConstant(Integer.parseInt(name.substring("%envreg".length())));
-      code.callBlock("envreg", "(I)I");
+      code.call(BLOCK_REGISTERS, "envreg", "(" + AddressCode.block() + "I)I");
     } else if (name.startsWith("%pm") && name.endsWith("_64")) {
       cb.lconst_0();
     } else if (name.equals("%reserved_smem_offset_end")) {
@@ -126,7 +129,7 @@ final class SpecialCode {
 
   private void block(String method) {
     code.pushBlock();
-    code.callBlock(method, "()I");
+    code.call(BLOCK_REGISTERS, method, "(" + AddressCode.block() + ")I");
   }
 
   private void time() {
@@ -135,7 +138,7 @@ final class SpecialCode {
   }
 
   private void globalTime() {
-    code.call(Code.BLOCK, "globalTimer", "()J");
+    code.call(Code.desc(GlobalTimer.class), "nanos", "()J");
     giveWay();
   }
 

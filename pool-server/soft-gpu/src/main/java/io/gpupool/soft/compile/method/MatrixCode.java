@@ -8,6 +8,8 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
+import io.gpupool.soft.exec.Fragments;
+import java.lang.constant.ClassDesc;
 import io.gpupool.soft.exec.Matrices;
 import io.gpupool.soft.exec.MatrixShape;
 import io.gpupool.soft.exec.MatrixType;
@@ -25,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  * results.
  */
 final class MatrixCode {
+  private static final ClassDesc FRAGMENTS = Code.desc(Fragments.class);
+
   private final Code code;
   private final CodeBuilder cb;
   private final AddressCode addresses;
@@ -229,7 +233,7 @@ final class MatrixCode {
     cb.loadConstant(byColumns ? rows : columns);
     cb.loadConstant(byColumns ? 1 : 0);
     cb.loadConstant(store ? 1 : 0);
-    code.callBlock("moveMatrix", "(IZJIIIIIZZ)V");
+    code.call(FRAGMENTS, "move", "(" + AddressCode.block() + "IZJIIIIIZZ)V");
     if (!store) {
       take(op.results(), part);
     }

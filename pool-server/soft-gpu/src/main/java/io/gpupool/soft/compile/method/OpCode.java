@@ -14,6 +14,8 @@ import io.gpupool.soft.compile.emit.AddressCode;
 import io.gpupool.soft.compile.emit.AtomicCode;
 import io.gpupool.soft.compile.emit.BarrierCode;
 import io.gpupool.soft.compile.emit.Code;
+import io.gpupool.soft.exec.DeviceCalls;
+import java.lang.constant.ClassDesc;
 import io.gpupool.soft.compile.emit.MemoryCode;
 import io.gpupool.soft.compile.emit.TextureCode;
 import io.gpupool.soft.compile.ir.Graph;
@@ -27,6 +29,8 @@ import java.util.List;
 
 /** The emitter of all operations; it hands each one to the emitter of its group. */
 final class OpCode {
+  private static final ClassDesc DEVICE_CALLS = Code.desc(DeviceCalls.class);
+
   private final MoveCode move;
   private final IntegerCode integer;
   private final BitCode bit;
@@ -168,17 +172,17 @@ final class OpCode {
       case "vprintf" -> {
         code.pushThread();
         code.pushAll(args, Type.U64);
-        code.callBlock("vprintf", "(IJJ)I");
+        code.call(DEVICE_CALLS, "vprintf", "(" + AddressCode.block() + "IJJ)I");
         code.pop(result, Type.B32);
       }
       case "malloc" -> {
         code.push(args.get(0), Type.U64);
-        code.callBlock("malloc", "(J)J");
+        code.call(DEVICE_CALLS, "malloc", "(" + AddressCode.block() + "J)J");
         code.pop(result, Type.B64);
       }
       case "free" -> {
         code.push(args.get(0), Type.U64);
-        code.callBlock("free", "(J)V");
+        code.call(DEVICE_CALLS, "free", "(" + AddressCode.block() + "J)V");
       }
       default -> {
         code.pushThread();
@@ -186,7 +190,7 @@ final class OpCode {
         code.push(args.get(1), Type.U64);
         code.push(args.get(2), Type.U32);
         code.push(args.get(3), Type.U64);
-        code.callBlock("assertFail", "(IJJIJ)V");
+        code.call(DEVICE_CALLS, "assertFail", "(" + AddressCode.block() + "IJJIJ)V");
       }
     }
     return true;

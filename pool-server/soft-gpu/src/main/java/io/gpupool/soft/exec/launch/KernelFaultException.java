@@ -2,6 +2,7 @@
 package io.gpupool.soft.exec.launch;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A kernel stopped abnormally; carries the CUDA result code that its context must report. */
 public final class KernelFaultException extends Exception {
@@ -14,24 +15,24 @@ public final class KernelFaultException extends Exception {
   public static final int LAUNCH_FAILED = 719;
 
   private final int cudaResult;
-  private final Optional<FaultPlace> place;
+  private final @Nullable FaultPlace place;
 
   public KernelFaultException(int cudaResult, String message) {
-    this(cudaResult, message, Optional.empty());
+    this(cudaResult, message, null);
   }
 
-  public KernelFaultException(int cudaResult, String message, Optional<FaultPlace> place) {
+  public KernelFaultException(int cudaResult, String message, @Nullable FaultPlace place) {
     super(message);
     this.cudaResult = cudaResult;
     this.place = place;
   }
 
-  /** Where it happened; empty for a launch that was ended from outside. */
+  /** Returns where it happened; empty for a launch that was ended from outside. */
   public Optional<FaultPlace> place() {
-    return place;
+    return Optional.ofNullable(place);
   }
 
-  /** The CUresult value. */
+  /** Returns the CUresult value. */
   public int cudaResult() {
     return cudaResult;
   }

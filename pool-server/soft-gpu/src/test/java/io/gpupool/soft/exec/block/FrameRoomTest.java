@@ -4,7 +4,6 @@ package io.gpupool.soft.exec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.exec.launch.GridServices;
-import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.memory.MemoryMap;
@@ -46,7 +45,7 @@ class FrameRoomTest {
       CompiledKernel kernel = gpu.kernel("k");
       Launch launch = TestGpu.blocks(1, 64);
       GridServices services = GridServices.printing(_ -> {});
-      Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1, () -> {});
+      Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1);
       ThreadBlock block = BlockCluster.of(grid, new BlockPool(0)).running();
       try {
         long activations = kernel.maxDepth();
@@ -59,7 +58,7 @@ class FrameRoomTest {
         }
       } finally {
         block.release();
-        grid.stop(new KernelFaultException(KernelFaultException.LAUNCH_TIMEOUT, "never run"));
+        grid.release();
       }
     }
   }

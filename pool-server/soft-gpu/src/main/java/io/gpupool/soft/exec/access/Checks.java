@@ -29,7 +29,7 @@ public final class Checks {
         || Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
       boolean elsewhere = (address & (bytes - 1)) == 0 && block.isLiveElsewhere(address, bytes);
       if (!elsewhere) {
-        throw block.badGlobal(address, bytes);
+        throw AccessFaults.global(block, address, bytes);
       }
     }
     return address;
@@ -92,7 +92,7 @@ public final class Checks {
   private static long sharedByRank(ThreadBlock block, long address, int bytes) {
     if (address >>> WINDOW_SHIFT != 0
         || ClusterMemory.rank(block, address) != block.clusterRank()) {
-      throw ThreadBlock.badAddress("shared", address, bytes);
+      throw AccessFaults.inSpace("shared", address, bytes);
     }
     return ownShared(block, ClusterMemory.offset(address), bytes);
   }
@@ -100,7 +100,7 @@ public final class Checks {
   /** An access by the offset in a block's shared memory. */
   static long ownShared(ThreadBlock block, long offset, int bytes) {
     if (isOutside(offset, block.sharedBytes, bytes)) {
-      throw ThreadBlock.badAddress("shared", offset, bytes);
+      throw AccessFaults.inSpace("shared", offset, bytes);
     }
     return block.shared + offset;
   }
@@ -115,14 +115,14 @@ public final class Checks {
 
   public static long local(ThreadBlock block, int thread, long address, int bytes) {
     if (isOutside(address, block.localBytes, bytes)) {
-      throw ThreadBlock.badAddress("local", address, bytes);
+      throw AccessFaults.inSpace("local", address, bytes);
     }
     return block.local + thread * block.localStride + address;
   }
 
   public static long param(ThreadBlock block, long address, int bytes) {
     if (isOutside(address, block.paramBytes, bytes)) {
-      throw ThreadBlock.badAddress("parameter", address, bytes);
+      throw AccessFaults.inSpace("parameter", address, bytes);
     }
     return block.params + address;
   }

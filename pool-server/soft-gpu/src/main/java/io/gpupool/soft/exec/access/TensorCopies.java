@@ -147,7 +147,7 @@ public final class TensorCopies {
                         + Long.toHexString(map)));
     Checks.ownShared(home, shared, SHARED_ALIGNMENT);
     if (found.rows() * found.rowBytes() > home.sharedBytes - shared) {
-      throw ThreadBlock.badAddress("shared", shared, found.rowBytes());
+      throw AccessFaults.inSpace("shared", shared, found.rowBytes());
     }
     return new TensorCopies(block, home, found, start, shared);
   }

@@ -15,8 +15,9 @@ public enum MatrixType {
   F32(32),
   S32(32);
 
-  static final MatrixType[] ALL = values();
+  public static final MatrixType[] ALL = values();
 
+  private static final int WARP = 32;
   private static final int HALVES = 16;
 
   private final int bits;
@@ -38,7 +39,7 @@ public enum MatrixType {
    * Elements that a lane holds of a {@code wmma} matrix: of halves that are multiplied 16, whatever
    * the size.
    */
-  int held(int size, boolean multiplied) {
-    return this == F16 && multiplied ? HALVES : size / ThreadBlock.WARP;
+  public int held(int size, boolean multiplied) {
+    return this == F16 && multiplied ? HALVES : size / WARP;
   }
 }

@@ -24,66 +24,44 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One launch while it runs. Worker threads enter, run some blocks, and leave; the last one to leave
- * a grid with nothing left to do completes it.
+ * The work of a grid, shared out to worker threads. They enter, run some blocks, and leave; the last
+ * one to leave a grid with nothing left to do completes it.
  */
-final class Grid implements DeviceTime.Use {
+final class GridTask implements DeviceTime.Use {
   /** Blocks taken at once; small enough that a slice stays short. */
   private static final int MAX_BATCH = 32;
 
+  private final Grid grid;
   private final CompiledKernel kernel;
   private final Launch launch;
-  private final MemoryMap memory;
-  private final GridServices services;
   private final DeviceTime time;
-  private final HostBuffer params;
   private final long clusters;
-  private final int workers;
   private final Runnable wakeOthers;
   private final AtomicLong next = new AtomicLong();
   private final AtomicLong unfinished;
   private final AtomicInteger inside = new AtomicInteger();
   private final AtomicReference<@Nullable KernelFaultException> fault = new AtomicReference<>();
-  private final LongAdder busyNanos = new LongAdder();
 
   /** Clusters whose threads only spin; they wait for others that are not finished. */
   private final Deque<BlockCluster> spinning = new ConcurrentLinkedDeque<>();
 
+  private final GridFaults faults;
   private final GridExecution execution;
-  private volatile boolean stopped;
 
   /** Whether one thread alone is to run it, as far as is known. */
   private volatile boolean isShort;
 
-  /** Of a thread in the middle of a block. */
-  private final DeviceTime.Use running = () -> !stopped;
-
-  Grid(
-      CompiledKernel kernel,
-      Launch launch,
-      MemorySegment params,
-      MemoryMap memory,
-      GridServices services,
-      int workers,
-      Runnable wakeOthers) {
-    this.kernel = kernel;
-    this.launch = launch;
-    this.memory = memory;
-    this.services = services;
-    time = services.time();
-    this.workers = workers;
+  GridTask(Grid grid, DeviceTime time, Runnable wakeOthers) {
+    this.grid = grid;
+    this.time = time;
     this.wakeOthers = wakeOthers;
-    // Not an arena: closing a shared one stops every thread of the process for a moment.
-    this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
-    MemorySegment block = this.params.segment();
-    block.copyFrom(params);
-    if (params.byteSize() < block.byteSize()) {
-      block.asSlice(params.byteSize()).fill((byte) 0);
-    }
+    kernel = grid.kernel();
+    launch = grid.launch();
     clusters = launch.blocks() / launch.cluster().blocks();
     unfinished = new AtomicLong(clusters);
     // Blocks of a cooperative launch wait for each other, so each is better off with a thread.
     isShort = clusters == 1 || !launch.cooperative() && kernel.blockTime().isShort(launch.blocks());
+    faults = new GridFaults(kernel);
     execution = new GridExecution(this);
   }
 
@@ -91,84 +69,12 @@ final class Grid implements DeviceTime.Use {
     return isShort;
   }
 
-  CompiledKernel kernel() {
-    return kernel;
-  }
-
-  Launch launch() {
-    return launch;
-  }
-
-  MemoryMap memory() {
-    return memory;
-  }
-
-  TextureTable textures() {
-    return services.textures();
-  }
-
-  ReferenceTable references() {
-    return services.references();
-  }
-
-  GridServices services() {
-    return services;
-  }
-
-  /** Worker threads that may run its blocks at once. */
-  int workers() {
-    return workers;
-  }
-
-  long params() {
-    return params.segment().address();
-  }
-
-  long paramBytes() {
-    return params.segment().byteSize();
-  }
-
   GridExecution execution() {
     return execution;
   }
 
   long busyNanos() {
-    return busyNanos.sum();
-  }
-
-  void print(String text) {
-    services.printf().print(text.getBytes(StandardCharsets.UTF_8));
-  }
-
-  void print(PrintfSink.Stream stream, String text) {
-    services.printf().print(stream, text.getBytes(StandardCharsets.UTF_8));
-  }
-
-  /**
-   * Unwinds a thread of a grid that was cancelled; holds it back while the device is for others.
-   */
-  void lookUp() {
-    throwIfCancelled();
-    long held = time.pass(running);
-    if (held > 0) {
-      busyNanos.add(-held);
-      throwIfCancelled();
-    }
-  }
-
-  /** The same without asking for the time, so that it may be done often. */
-  void lookUpBriefly() {
-    throwIfCancelled();
-    if (time.isOver()) {
-      lookUp();
-    }
-  }
-
-  private void throwIfCancelled() {
-    if (stopped) {
-      throw new DeviceFaultException(
-          KernelFaultException.LAUNCH_TIMEOUT, "the launch was cancelled");
-    }
+    return grid.busyNanos();
   }
 
   /** Whether the device's time is this process's at the moment. */
@@ -183,13 +89,13 @@ final class Grid implements DeviceTime.Use {
 
   /** Whether a worker thread that enters would find something to do. */
   boolean hasWork() {
-    return !stopped && (next.get() < clusters || !spinning.isEmpty());
+    return !grid.isStopped() && (next.get() < clusters || !spinning.isEmpty());
   }
 
   /** Stops the grid with a fault; only the first one counts. */
   void stop(KernelFaultException reason) {
     fault.compareAndSet(null, reason);
-    stopped = true;
+    grid.stop();
     inside.incrementAndGet();
     leave(null);
   }
@@ -208,11 +114,11 @@ final class Grid implements DeviceTime.Use {
     boolean useful = false;
     try {
       // It may have ended while this thread waited for the device: its blocks are another's then.
-      while (!stopped) {
+      while (!grid.isStopped()) {
         long first = next.get();
         if (first < clusters) {
           useful = true;
-          long share = (clusters - first) / (4L * workers);
+          long share = (clusters - first) / (4L * grid.workers());
           int batch = isShort ? 1 : Math.clamp(share, 1, MAX_BATCH);
           runNew(pool, next.getAndAdd(batch), batch);
         } else {
@@ -230,7 +136,7 @@ final class Grid implements DeviceTime.Use {
       }
     } finally {
       long end = System.nanoTime();
-      busyNanos.add(end - start);
+      grid.addBusyNanos(end - start);
       time.end(end);
       leave(pool);
     }
@@ -246,7 +152,7 @@ final class Grid implements DeviceTime.Use {
 
   private void runNew(BlockPool pool, long first, int count) {
     BlockCluster cluster = null;
-    for (long index = first; index < Math.min(first + count, clusters) && !stopped; index++) {
+    for (long index = first; index < Math.min(first + count, clusters) && !grid.isStopped(); index++) {
       if (cluster == null) {
         cluster = enter(pool);
         if (cluster == null) {
@@ -269,7 +175,7 @@ final class Grid implements DeviceTime.Use {
   /** Makes room for a cluster; without room the grid stops, and the result is null. */
   private @Nullable BlockCluster enter(BlockPool pool) {
     try {
-      return BlockCluster.of(this, pool);
+      return BlockCluster.of(grid, pool);
     } catch (OutOfMemoryError | RuntimeException e) {
       fail(
           new KernelFaultException(
@@ -295,56 +201,22 @@ final class Grid implements DeviceTime.Use {
     } catch (DeviceFaultException e) {
       ThreadBlock block = cluster.running();
       DeviceFaultException first = block.assertions().first().orElse(e);
-      fail(
-          new KernelFaultException(
-              first.cudaResult(), describe(block, first), place(block, first)));
+      fail(faults.of(block, first));
     } catch (VirtualMachineError | RuntimeException e) {
-      fail(
-          new KernelFaultException(
-              KernelFaultException.LAUNCH_FAILED, describe(cluster.running(), e)));
+      fail(faults.unexpected(cluster.running(), e));
     }
     return true;
   }
 
   private void fail(KernelFaultException reason) {
     fault.compareAndSet(null, reason);
-    stopped = true;
-  }
-
-  private Optional<FaultPlace> place(ThreadBlock block, DeviceFaultException fault) {
-    int thread = fault.thread().orElse(block.faulted);
-    Optional<String> coordinates =
-        thread < 0 ? Optional.empty() : Optional.of(block.coordinates(thread));
-    return Optional.of(
-        new FaultPlace(line(fault), block.coordinates(), coordinates, fault.globalAddress()));
-  }
-
-  /** The line of the PTX at which a problem arose, 0 if it is not known. */
-  private int line(Throwable problem) {
-    for (StackTraceElement element : problem.getStackTrace()) {
-      if (element.getClassName().equals(kernel.code().getClass().getName())
-          && element.getLineNumber() > 0) {
-        return element.getLineNumber();
-      }
-    }
-    return 0;
-  }
-
-  private String describe(ThreadBlock block, Throwable problem) {
-    StringBuilder text = new StringBuilder("kernel ").append(kernel.name());
-    text.append(", block (").append(block.coordinates()).append(')');
-    int line = line(problem);
-    if (line > 0) {
-      text.append(", PTX line ").append(line);
-    }
-    boolean expected = problem instanceof DeviceFaultException;
-    return text.append(": ").append(expected ? problem.getMessage() : problem).toString();
+    grid.stop();
   }
 
   private void leave(@Nullable BlockPool pool) {
     if (inside.decrementAndGet() == 0
-        && (stopped || unfinished.get() == 0)
-        && execution.finish(this::release)) {
+        && (grid.isStopped() || unfinished.get() == 0)
+        && execution.finish(grid::release)) {
       for (BlockCluster left = spinning.poll(); left != null; left = spinning.poll()) {
         if (pool != null) {
           pool.give(left);
@@ -355,9 +227,5 @@ final class Grid implements DeviceTime.Use {
       kernel.blockTime().ran(launch.blocks(), busyNanos());
       execution.complete(fault.get());
     }
-  }
-
-  private void release() {
-    params.close();
   }
 }

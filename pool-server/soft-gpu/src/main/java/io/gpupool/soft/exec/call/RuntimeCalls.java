@@ -197,7 +197,7 @@ public final class RuntimeCalls {
         thread,
         pointer,
         _ -> {
-          long address = block.malloc(bytes);
+          long address = DeviceCalls.malloc(block, bytes);
           if (address == 0 && bytes != 0) {
             throw new RuntimeCallException(
                 RuntimeCallException.MEMORY_ALLOCATION, "the device heap is full");
@@ -207,7 +207,7 @@ public final class RuntimeCalls {
   }
 
   public static int free(ThreadBlock block, int thread, long address) {
-    block.free(address);
+    DeviceCalls.free(block, address);
     return 0;
   }
 

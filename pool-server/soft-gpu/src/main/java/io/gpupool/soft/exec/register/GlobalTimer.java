@@ -7,13 +7,13 @@ import java.time.Instant;
  * The time that {@code %globaltimer} tells. It goes on from the time of day at the start by the
  * monotonic clock, which is the cheaper one to ask: loops that wait ask at every turn.
  */
-final class GlobalTimer {
+public final class GlobalTimer {
   private static final long START = nanosOf(Instant.now()) - System.nanoTime();
 
   private GlobalTimer() {}
 
   /** Nanoseconds since 1970. */
-  static long nanos() {
+  public static long nanos() {
     return START + System.nanoTime();
   }
 

@@ -10,7 +10,7 @@ import io.gpupool.soft.exec.memory.Raw;
  * accumulator row after row, since it may be loaded and stored in either order. Owned by the worker
  * thread that runs the block.
  */
-final class Fragments {
+public final class Fragments {
   /**
    * Where a matrix lies.
    *
@@ -19,7 +19,7 @@ final class Fragments {
    * @param byColumns whether the lines are columns
    * @param line elements of a line
    */
-  record Area(boolean shared, long address, int stride, boolean byColumns, int line) {}
+  private record Area(boolean shared, long address, int stride, boolean byColumns, int line) {}
 
   /** The longest access that is checked at once. */
   private static final int MAX_ACCESS_BYTES = 16;
@@ -37,7 +37,7 @@ final class Fragments {
    *
    * @param at the first of its words
    */
-  Fragments(ThreadBlock block, int thread, Area area, MatrixType type, int[] words, int at) {
+  private Fragments(ThreadBlock block, int thread, Area area, MatrixType type, int[] words, int at) {
     this.block = block;
     this.thread = thread;
     this.area = area;
@@ -48,11 +48,37 @@ final class Fragments {
   }
 
   /**
+   * Moves a thread's elements of a {@code wmma} matrix from memory, or into it.
+   *
+   * @param type number of its {@link MatrixType}
+   * @param part the words of {@link Matrices} that the elements lie in
+   * @param size elements of the matrix
+   */
+  public static void move(
+      ThreadBlock block,
+      int thread,
+      boolean shared,
+      long address,
+      int stride,
+      int type,
+      int part,
+      int size,
+      int line,
+      boolean byColumns,
+      boolean store) {
+    Area area = new Area(shared, address, stride, byColumns, line);
+    int[] words = block.matrices().words(thread);
+    int at = thread * Matrices.LANE_WORDS + part;
+    new Fragments(block, thread, area, MatrixType.ALL[type], words, at)
+        .move(size, part != Matrices.C, store);
+  }
+
+  /**
    * Loads or stores it.
    *
    * @param size elements of the matrix
    */
-  void move(int size, boolean multiplied, boolean store) {
+  private void move(int size, boolean multiplied, boolean store) {
     int held = type.held(size, multiplied);
     int first = (thread & ThreadBlock.WARP - 1) * held;
     boolean inOrder = multiplied || !area.byColumns;

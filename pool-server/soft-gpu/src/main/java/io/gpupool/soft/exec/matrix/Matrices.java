@@ -27,6 +27,7 @@ public final class Matrices {
   public static final int B = 16;
   public static final int C = 24;
 
+  private static final int WARP = 32;
   private static final int MULTIPLY = 1;
   private static final int LOAD = 2;
   private static final int STORE = 3;
@@ -102,13 +103,13 @@ public final class Matrices {
     return TRANSPOSE << KIND_SHIFT;
   }
 
-  static boolean knows(int operation) {
+  public static boolean knows(int operation) {
     return operation >>> KIND_SHIFT != 0;
   }
 
   /** Makes room for the lanes of a thread's warp, and those before. */
   private int at(int thread) {
-    int end = ((thread | ThreadBlock.WARP - 1) + 1) * LANE_WORDS;
+    int end = ((thread | WARP - 1) + 1) * LANE_WORDS;
     if (words.length < end) {
       words = Arrays.copyOf(words, Math.max(end, 2 * words.length));
       rows = Arrays.copyOf(rows, words.length / LANE_WORDS);
@@ -116,18 +117,18 @@ public final class Matrices {
     return thread * LANE_WORDS;
   }
 
-  void row(int thread, long address) {
+  public void row(int thread, long address) {
     at(thread);
     rows[thread] = address;
   }
 
   /** The words of all lanes, with room for those of a thread's warp. */
-  int[] words(int thread) {
+  public int[] words(int thread) {
     at(thread);
     return words;
   }
 
-  long laidWide(int thread, int index) {
+  public long laidWide(int thread, int index) {
     int at = thread * LANE_WORDS + index;
     return words[at] & 0xFFFF_FFFFL | (long) words[at + 1] << 32;
   }
@@ -138,7 +139,7 @@ public final class Matrices {
    * @param first thread of lane 0
    * @param lanes those that take part, which must be all: of others there is neither row nor word
    */
-  void compute(int operation, int first, int lanes) {
+  public void compute(int operation, int first, int lanes) {
     if (lanes != -1) {
       throw new DeviceFaultException(
           KernelFaultException.ILLEGAL_INSTRUCTION,
@@ -157,7 +158,7 @@ public final class Matrices {
   }
 
   private void load(int first, int count, boolean transposed) {
-    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+    for (int lane = 0; lane < WARP; lane++) {
       int group = lane >> 2;
       int place = lane & 3;
       for (int i = 0; i < count; i++) {
@@ -175,7 +176,7 @@ public final class Matrices {
   }
 
   private void store(int first, int count, boolean transposed) {
-    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+    for (int lane = 0; lane < WARP; lane++) {
       int group = lane >> 2;
       int place = lane & 3;
       for (int i = 0; i < count; i++) {
@@ -192,11 +193,11 @@ public final class Matrices {
   }
 
   private void transpose(int first) {
-    int[] from = new int[ThreadBlock.WARP];
-    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+    int[] from = new int[WARP];
+    for (int lane = 0; lane < WARP; lane++) {
       from[lane] = words[(first + lane) * LANE_WORDS + C];
     }
-    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+    for (int lane = 0; lane < WARP; lane++) {
       int group = lane >> 2;
       int row = 2 * (lane & 3);
       int shift = 16 * (group & 1);
@@ -229,14 +230,14 @@ public final class Matrices {
     }
     boolean saturate = (operation & SATURATE) != 0;
     if ((operation & FRAGMENTS) != 0) {
-      int held = shape.m() * shape.n() / ThreadBlock.WARP;
-      for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      int held = shape.m() * shape.n() / WARP;
+      for (int lane = 0; lane < WARP; lane++) {
         for (int i = 0; i < held; i++) {
           put(first + lane, i, sum, c[lane * held + i], saturate);
         }
       }
     } else {
-      for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+      for (int lane = 0; lane < WARP; lane++) {
         for (int i = 0; i < shape.m() / 4; i++) {
           int row = (lane >> 2) + 8 * (i >> 1);
           put(first + lane, i, sum, c[row * 8 + 2 * (lane & 3) + (i & 1)], saturate);
@@ -253,7 +254,7 @@ public final class Matrices {
     int wordsOfRegister = left == MatrixType.F64 ? 2 : 1;
     int blocks = shape.m() / 8;
     int registers = depth / (4 * each);
-    for (int lane = 0; lane < ThreadBlock.WARP; lane++) {
+    for (int lane = 0; lane < WARP; lane++) {
       int at = (first + lane) * LANE_WORDS;
       int group = lane >> 2;
       int place = lane & 3;
@@ -425,23 +426,5 @@ public final class Matrices {
       case S32 -> words[at + index] = saturate ? (int) value : (int) (long) value;
       default -> words[at + index] = Float.floatToRawIntBits((float) value);
     }
-  }
-
-  /**
-   * A thread's elements of a {@code wmma} matrix, from memory or into it.
-   *
-   * @param part which of its words
-   * @param size elements of the matrix
-   */
-  void move(
-      ThreadBlock block,
-      int thread,
-      Fragments.Area area,
-      MatrixType type,
-      int part,
-      int size,
-      boolean store) {
-    int at = at(thread) + part;
-    new Fragments(block, thread, area, type, words, at).move(size, part != C, store);
   }
 }

@@ -273,11 +273,11 @@ public final class Textures {
 
   /** Of the value of an object, or of the address of a reference's symbol. */
   private static <T> T find(ThreadBlock block, long value, Class<T> type, String what) {
-    T found = block.textures().find(value, type);
+    T found = block.services().textures().find(value, type);
     if (found != null) {
       return found;
     }
-    Object bound = block.references().find(value);
+    Object bound = block.services().references().find(value);
     if (type.isInstance(bound)) {
       return type.cast(bound);
     }

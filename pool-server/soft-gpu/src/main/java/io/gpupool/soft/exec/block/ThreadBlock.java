@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
-import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.exec.memory.Raw;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
-import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.Sample;
-import io.gpupool.soft.texture.TextureTable;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * synchronised. Public for the generated code, which reads the fields and calls the methods.
  */
 public final class ThreadBlock {
-  static final int WARP = 32;
+  public static final int WARP = 32;
 
   /** Loop turns after which a running thread looks whether its grid was cancelled. */
   public static final int POLL_TURNS = 4096;
@@ -83,10 +80,10 @@ public final class ThreadBlock {
   public long granules;
 
   /** What the last texture instruction read. */
-  final Sample sample = new Sample();
+  public final Sample sample = new Sample();
 
   /** What the last surface instruction read, or the next one is to write. */
-  final long[] words = new long[4];
+  public final long[] words = new long[4];
 
   /** What cooperative groups may expect for tiles of several warps, and more. */
   private static final int RESERVED_SHARED_BYTES = 512;
@@ -109,7 +106,7 @@ public final class ThreadBlock {
   private BlockCluster cluster;
 
   private int clusterRank;
-  private final Assertions assertions = new Assertions(this);
+  private final Assertions assertions = new Assertions();
 
   /** What it has of the device runtime; null before the first call. */
   private @Nullable BlockCalls calls;
@@ -131,11 +128,11 @@ public final class ThreadBlock {
     return grid;
   }
 
-  BlockCluster cluster() {
+  public BlockCluster cluster() {
     return cluster;
   }
 
-  int clusterRank() {
+  public int clusterRank() {
     return clusterRank;
   }
 
@@ -144,12 +141,19 @@ public final class ThreadBlock {
     return waiting;
   }
 
-  TextureTable textures() {
-    return grid.textures();
+  /** Returns what the grid needs of its device. */
+  public GridServices services() {
+    return grid.services();
   }
 
-  ReferenceTable references() {
-    return grid.references();
+  /** Returns the number of the worker thread that runs the block. */
+  public int worker() {
+    return worker;
+  }
+
+  /** Returns the number of worker threads that may run blocks of the grid. */
+  public int workers() {
+    return grid.workers();
   }
 
   /** Prepares for running blocks of a grid that have some rank in their clusters. */
@@ -249,14 +253,15 @@ public final class ThreadBlock {
     return true;
   }
 
-  BlockCalls calls() {
+  /** Returns the block's state of the device runtime, made at the first call. */
+  public BlockCalls calls() {
     if (calls == null) {
       calls = new BlockCalls(grid.services().runtime().open(), threads());
     }
     return calls;
   }
 
-  Assertions assertions() {
+  public Assertions assertions() {
     return assertions;
   }
 
@@ -273,12 +278,12 @@ public final class ThreadBlock {
     assertions.throwIfFailed();
   }
 
-  /** Its own coordinates. */
-  String coordinates() {
+  /** Returns its own coordinates. */
+  public String coordinates() {
     return ctaidX + "," + ctaidY + "," + ctaidZ;
   }
 
-  String coordinates(int thread) {
+  public String coordinates(int thread) {
     return thread % ntidX + "," + thread / ntidX % ntidY + "," + thread / ntidX / ntidY;
   }
 
@@ -347,24 +352,8 @@ public final class ThreadBlock {
     return matrices().laidWide(thread, index);
   }
 
-  /** Moves a thread's elements of a {@code wmma} matrix: see {@link Matrices#move}. */
-  public void moveMatrix(
-      int thread,
-      boolean shared,
-      long address,
-      int stride,
-      int type,
-      int part,
-      int size,
-      int line,
-      boolean byColumns,
-      boolean store) {
-    Fragments.Area area = new Fragments.Area(shared, address, stride, byColumns, line);
-    matrices().move(this, thread, area, MatrixType.ALL[type], part, size, store);
-  }
-
-  /** Where the threads' parts of matrices lie. */
-  Matrices matrices() {
+  /** Returns the place of the threads' parts of matrices. */
+  public Matrices matrices() {
     if (matrices == null) {
       matrices = new Matrices();
     }
@@ -406,35 +395,8 @@ public final class ThreadBlock {
         KernelFaultException.INVALID_PC, "call of an address that is no function's");
   }
 
-  public int smid() {
-    return worker;
-  }
-
-  public int nsmid() {
-    return grid.workers();
-  }
-
-  public int warps() {
-    return threads() + WARP - 1 >> 5;
-  }
-
   public int dynamicSharedBytes() {
     return grid.launch().dynamicSharedBytes();
-  }
-
-  /** Nanoseconds since 1970. */
-  public static long globalTimer() {
-    return GlobalTimer.nanos();
-  }
-
-  /** Registers 1 and 2 hold the upper and the lower half of the grid workspace's address. */
-  public int envreg(int index) {
-    long workspace = grid.services().gridWorkspace();
-    return switch (index) {
-      case 1 -> (int) (workspace >>> 32);
-      case 2 -> (int) workspace;
-      default -> 0;
-    };
   }
 
   /** Where shared memory begins that belongs to cooperative groups; it is there from now on. */
@@ -447,65 +409,12 @@ public final class ThreadBlock {
     return reservedSharedStart() + RESERVED_SHARED_BYTES;
   }
 
-  /** Device {@code malloc}: an address, or 0. */
-  public long malloc(long bytes) {
-    return grid.services().heap().allocate(bytes);
-  }
-
-  /** Device {@code free}. */
-  public void free(long address) {
-    if (address != 0 && !grid.services().heap().free(address)) {
-      throw new DeviceFaultException(
-          KernelFaultException.ILLEGAL_ADDRESS,
-          "free of 0x" + Long.toHexString(address) + ", which malloc did not give");
-    }
-  }
-
   public void trap() {
     throw new DeviceFaultException(KernelFaultException.LAUNCH_FAILED, "trap");
   }
 
-  public int vprintf(int thread, long format, long arguments) {
-    String text = Printf.format(this, thread, format, arguments);
-    grid.print(text);
-    return text.length();
-  }
-
-  /** An assertion failed; the thread ends. */
-  public void assertFail(int thread, long message, long file, int line, long function) {
-    String text = assertions.fail(thread, message, file, line, function);
-    grid.print(PrintfSink.Stream.ERROR, text);
-  }
-
-  /** Whether an address outside of the device's own memory may be touched. */
-  boolean isLiveElsewhere(long address, int bytes) {
+  /** Returns whether an address outside of the device's own memory may be touched. */
+  public boolean isLiveElsewhere(long address, int bytes) {
     return grid.memory().isLiveElsewhere(address, bytes);
-  }
-
-  RuntimeException badGlobal(long address, int bytes) {
-    long offset = address - memoryBase;
-    boolean allocated =
-        Long.compareUnsigned(offset, memoryBytes) < 0
-            && Raw.getByte(granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
-    boolean misaligned = allocated && (address & (bytes - 1)) != 0;
-    return new DeviceFaultException(
-        misaligned ? KernelFaultException.MISALIGNED_ADDRESS : KernelFaultException.ILLEGAL_ADDRESS,
-        (misaligned ? "misaligned access of " : "access of ")
-            + bytes
-            + " bytes to global address 0x"
-            + Long.toHexString(address),
-        Optional.of(address));
-  }
-
-  static RuntimeException badAddress(String space, long address, int bytes) {
-    boolean misaligned = (address & (bytes - 1)) != 0;
-    return new DeviceFaultException(
-        misaligned ? KernelFaultException.MISALIGNED_ADDRESS : KernelFaultException.ILLEGAL_ADDRESS,
-        (misaligned ? "misaligned access of " : "access of ")
-            + bytes
-            + " bytes to "
-            + space
-            + " address 0x"
-            + Long.toHexString(address));
   }
 }
