@@ -2,8 +2,8 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.compile.emit.MemoryAccess;
-import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.KernelCode;
+import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.block.KernelCode;
 import io.gpupool.soft.exec.launch.BlockTime;
 import io.gpupool.soft.exec.launch.RegionTable;
 import java.io.DataInput;

@@ -15,7 +15,7 @@ import io.gpupool.soft.compile.passes.LocalSlots;
 import io.gpupool.soft.compile.passes.Loops;
 import io.gpupool.soft.compile.passes.RegisterKinds;
 import io.gpupool.soft.compile.passes.Rematerializer;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.RegionTable;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.module.PtxModule;

@@ -2,8 +2,8 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.device.work.CompletionHandoff;
-import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import java.lang.foreign.MemorySegment;

@@ -2,7 +2,7 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.device.work.CompletionHandoff;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.nested.LaunchPool;

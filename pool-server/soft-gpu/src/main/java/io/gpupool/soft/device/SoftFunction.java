@@ -7,7 +7,7 @@ import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Work;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.memory.DeviceHeap;

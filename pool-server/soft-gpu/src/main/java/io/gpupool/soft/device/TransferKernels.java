@@ -2,7 +2,7 @@
 package io.gpupool.soft.device;
 
 import io.gpupool.soft.compile.ir.CompileException;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
 import io.gpupool.soft.exec.runtime.RuntimeCallException;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.block.ThreadBlock;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.FaultPlace;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec;
 
+import io.gpupool.soft.exec.block.BlockCluster;
+import io.gpupool.soft.exec.block.BlockPool;
+import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.block.Grid;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.BlockTime;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.exec.launch.FaultPlace;
 import io.gpupool.soft.exec.launch.GridServices;

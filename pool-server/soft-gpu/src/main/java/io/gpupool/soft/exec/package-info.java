@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Execution of grids: worker threads, thread blocks, warps, barriers and checked accesses. */
+/** Grids on worker threads: how their blocks are shared out, and how they end. */
 @NullMarked
 package io.gpupool.soft.exec;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.nested;
 
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.Launch;
 
 /**

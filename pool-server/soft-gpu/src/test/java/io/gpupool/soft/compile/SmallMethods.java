@@ -2,7 +2,7 @@
 package io.gpupool.soft.compile;
 
 import io.gpupool.soft.compile.ir.CompileException;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.Map;
 

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.kernel.TestGpu;

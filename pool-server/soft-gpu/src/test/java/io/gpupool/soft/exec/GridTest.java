@@ -3,6 +3,9 @@ package io.gpupool.soft.exec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.exec.block.BlockPool;
+import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.block.Grid;
 import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;

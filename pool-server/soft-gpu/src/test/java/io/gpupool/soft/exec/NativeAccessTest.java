@@ -29,19 +29,20 @@ class NativeAccessTest {
   private static final Map<String, String> RAW =
       Map.ofEntries(
           Map.entry("exec/memory/Raw", "is it"),
-          Map.entry("exec/Checks", "its own checks"),
+          Map.entry("exec/access/Checks", "its own checks"),
+          Map.entry("exec/access/AccessFaults", "the map of granules"),
           Map.entry("exec/memory/Atomics", "AddressCode, Textures, Reductions"),
           Map.entry("exec/memory/WideAtomics", "AddressCode"),
-          Map.entry("exec/MemoryBarriers", "AddressCode"),
-          Map.entry("exec/Matrices", "AddressCode for rows"),
-          Map.entry("exec/Fragments", "Checks for each piece of a matrix"),
-          Map.entry("exec/RuntimeCalls", "Checks for each result and argument in memory"),
-          Map.entry("exec/TensorCopies", "Checks for the map, each row and each piece"),
-          Map.entry("exec/Reductions", "Checks for each element"),
-          Map.entry("exec/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
-          Map.entry("exec/Textures", "the memory of the texels"),
-          Map.entry("exec/ThreadBlock", "the block's own pages, and the map of granules"),
-          Map.entry("exec/Printf", "Checks for each byte and argument"),
+          Map.entry("exec/access/MemoryBarriers", "AddressCode"),
+          Map.entry("exec/matrix/Matrices", "AddressCode for rows"),
+          Map.entry("exec/access/Fragments", "Checks for each piece of a matrix"),
+          Map.entry("exec/call/RuntimeCalls", "Checks for each result and argument in memory"),
+          Map.entry("exec/access/TensorCopies", "Checks for the map, each row and each piece"),
+          Map.entry("exec/access/Reductions", "Checks for each element"),
+          Map.entry("exec/access/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
+          Map.entry("exec/access/Textures", "the memory of the texels"),
+          Map.entry("exec/block/ThreadBlock", "the block's own pages"),
+          Map.entry("exec/call/Printf", "Checks for each byte and argument"),
           Map.entry("compile/emit/Code", "names it"));
 
   /** Classes that make segments of addresses. */

@@ -3,9 +3,9 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.CompiledKernel;
-import io.gpupool.soft.exec.KernelCode;
-import io.gpupool.soft.exec.ThreadBlock;
+import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.block.KernelCode;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -3,9 +3,9 @@ package io.gpupool.soft.kernel;
 
 import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.compile.ir.CompileException;
-import io.gpupool.soft.exec.CompiledKernel;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.GridRunner;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;

@@ -5,7 +5,7 @@ import io.gpupool.soft.compile.KernelBinary;
 import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.compile.emit.MemoryAccess;
 import io.gpupool.soft.compile.ir.CompileException;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;

@@ -6,7 +6,7 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.Checks;
+import io.gpupool.soft.exec.access.Checks;
 import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;

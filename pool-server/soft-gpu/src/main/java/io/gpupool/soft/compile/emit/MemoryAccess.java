@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.emit;
 
-import io.gpupool.soft.exec.KernelCode;
+import io.gpupool.soft.exec.block.KernelCode;
 import io.gpupool.soft.memory.MemoryMap;
 import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
@@ -18,7 +18,7 @@ import java.util.Optional;
  * the JDK's internal Unsafe. Kernels have thousands of accesses; one through a memory segment makes
  * the JIT compiler create a hundred nodes where this makes a handful, and it gives up inlining
  * early. Needs {@code --add-exports java.base/jdk.internal.misc=ALL-UNNAMED}; without it kernels
- * use {@link io.gpupool.soft.exec.memory.Raw} and {@link io.gpupool.soft.exec.Checks}, and run
+ * use {@link io.gpupool.soft.exec.memory.Raw} and {@link io.gpupool.soft.exec.access.Checks}, and run
  * slower.
  */
 public final class MemoryAccess {
@@ -152,7 +152,7 @@ public final class MemoryAccess {
 
   /**
    * The address itself if it lies in live global memory and is aligned; all else is left to {@link
-   * io.gpupool.soft.exec.Checks}.
+   * io.gpupool.soft.exec.access.Checks}.
    */
   private static void check(CodeBuilder cb, boolean generic) {
     int address = generic ? 2 : 1;

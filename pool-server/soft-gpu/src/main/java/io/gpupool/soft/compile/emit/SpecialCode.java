@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.compile.emit;
 
-import io.gpupool.soft.exec.BlockRegisters;
-import io.gpupool.soft.exec.ClusterRegisters;
-import io.gpupool.soft.exec.GlobalTimer;
+import io.gpupool.soft.exec.register.BlockRegisters;
+import io.gpupool.soft.exec.register.ClusterRegisters;
+import io.gpupool.soft.exec.register.GlobalTimer;
 import java.lang.classfile.CodeBuilder;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;

@@ -5,7 +5,7 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.Textures;
+import io.gpupool.soft.exec.access.Textures;
 import io.gpupool.soft.exec.memory.Atomics;
 import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.texture.Geometry;

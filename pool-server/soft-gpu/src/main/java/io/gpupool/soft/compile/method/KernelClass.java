@@ -3,7 +3,7 @@ package io.gpupool.soft.compile.method;
 
 import io.gpupool.soft.compile.emit.Code;
 import io.gpupool.soft.compile.ir.Graph;
-import io.gpupool.soft.exec.KernelCode;
+import io.gpupool.soft.exec.block.KernelCode;
 import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.CodeBuilder;

@@ -14,8 +14,6 @@ import io.gpupool.soft.compile.emit.AddressCode;
 import io.gpupool.soft.compile.emit.AtomicCode;
 import io.gpupool.soft.compile.emit.BarrierCode;
 import io.gpupool.soft.compile.emit.Code;
-import io.gpupool.soft.exec.DeviceCalls;
-import java.lang.constant.ClassDesc;
 import io.gpupool.soft.compile.emit.MemoryCode;
 import io.gpupool.soft.compile.emit.TextureCode;
 import io.gpupool.soft.compile.ir.Graph;
@@ -24,7 +22,9 @@ import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.compile.lowering.FrameOps;
+import io.gpupool.soft.exec.call.DeviceCalls;
 import io.gpupool.soft.ptx.Type;
+import java.lang.constant.ClassDesc;
 import java.util.List;
 
 /** The emitter of all operations; it hands each one to the emitter of its group. */

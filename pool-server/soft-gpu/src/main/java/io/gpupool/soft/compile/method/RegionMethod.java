@@ -12,7 +12,7 @@ import io.gpupool.soft.compile.ir.Terminator;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.compile.passes.AffineStrides;
 import io.gpupool.soft.compile.passes.Recipes;
-import io.gpupool.soft.exec.ThreadBlock;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;

@@ -5,7 +5,7 @@ import io.gpupool.soft.compile.emit.AddressCode;
 import io.gpupool.soft.compile.emit.Code;
 import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.RuntimeCalls;
+import io.gpupool.soft.exec.call.RuntimeCalls;
 import io.gpupool.soft.ptx.RuntimeFunction;
 import io.gpupool.soft.ptx.Type;
 import java.lang.constant.ClassDesc;

@@ -8,7 +8,7 @@ import io.gpupool.soft.compile.ir.BasicBlock;
 import io.gpupool.soft.compile.ir.Graph;
 import io.gpupool.soft.compile.ir.Terminator;
 import io.gpupool.soft.compile.ir.VReg;
-import io.gpupool.soft.exec.ThreadBlock;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.classfile.CodeBuilder;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.access;
 
+import io.gpupool.soft.exec.block.ThreadBlock;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.memory.Raw;
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.access;
 
+import io.gpupool.soft.exec.block.ThreadBlock;
+import io.gpupool.soft.exec.matrix.Matrices;
+import io.gpupool.soft.exec.matrix.MatrixType;
 import io.gpupool.soft.exec.memory.Raw;
 
 /**

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
 import io.gpupool.soft.exec.launch.ClusterShape;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
 import java.util.List;
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * The blocks of a cluster, one in most launches. One worker thread runs all of them, in turns, so
  * that they can wait for each other and touch each other's shared memory. Owned by that thread.
  */
-final class BlockCluster {
+public final class BlockCluster {
   private final ThreadBlock[] blocks;
   private final boolean[] ended;
   private final ClusterBarrier barrier = new ClusterBarrier();
@@ -27,7 +28,7 @@ final class BlockCluster {
   }
 
   /** Makes room for the blocks of clusters of a grid; what that throws leaves nothing behind. */
-  static BlockCluster of(Grid grid, BlockPool pool) {
+  public static BlockCluster of(Grid grid, BlockPool pool) {
     BlockCluster cluster = pool.take(grid.launch().cluster().blocks());
     try {
       cluster.enter(grid);
@@ -57,28 +58,28 @@ final class BlockCluster {
     return List.of(blocks);
   }
 
-  ClusterShape shape() {
+  public ClusterShape shape() {
     return shape;
   }
 
   /** The block that ran last. */
-  ThreadBlock running() {
+  public ThreadBlock running() {
     return blocks[running];
   }
 
   /** A block whose shared memory is there; null if it has ended, or no block has that rank. */
-  @Nullable ThreadBlock resident(int rank) {
+  public @Nullable ThreadBlock resident(int rank) {
     return rank < 0 || rank >= blocks.length || ended[rank] ? null : blocks[rank];
   }
 
-  void release() {
+  public void release() {
     for (ThreadBlock block : blocks) {
       block.release();
     }
   }
 
   /** Prepares for the cluster of some index. */
-  void begin(long index) {
+  public void begin(long index) {
     // Most grids are a row: a division costs more than the rest of this.
     long row = index < countX ? 0 : index / countX;
     long plane = row < countY ? 0 : row / countY;
@@ -104,7 +105,7 @@ final class BlockCluster {
    *
    * @return whether all have ended; false if they only spin, waiting for another cluster
    */
-  boolean advance() {
+  public boolean advance() {
     if (blocks.length == 1) {
       boolean over = blocks[0].advance();
       blocks[0].assertions().throwIfFailed();

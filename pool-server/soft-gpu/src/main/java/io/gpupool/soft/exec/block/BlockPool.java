@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /** Thread blocks that are not in use, with their memory; one pool a worker thread. */
-final class BlockPool {
+public final class BlockPool {
   private static final int MAX_KEPT = 4;
 
   private final Deque<ThreadBlock> free = new ArrayDeque<>();
@@ -15,7 +15,7 @@ final class BlockPool {
   /** A cluster of one block, which most launches need; null if it is in use. */
   private @Nullable BlockCluster single;
 
-  BlockPool(int worker) {
+  public BlockPool(int worker) {
     this.worker = worker;
   }
 
@@ -34,7 +34,7 @@ final class BlockPool {
     return new BlockCluster(blocks);
   }
 
-  void give(BlockCluster cluster) {
+  public void give(BlockCluster cluster) {
     if (cluster.shape().blocks() == 1 && single == null) {
       single = cluster;
     } else {
@@ -50,7 +50,7 @@ final class BlockPool {
     }
   }
 
-  void release() {
+  public void release() {
     if (single != null) {
       single.release();
       single = null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
 /** The barrier of a cluster as its threads use it. Called by generated code. */
 public final class ClusterSync {

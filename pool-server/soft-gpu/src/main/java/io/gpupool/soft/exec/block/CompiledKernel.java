@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
 import io.gpupool.soft.exec.launch.BlockTime;
 import io.gpupool.soft.exec.launch.RegionTable;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
 /** A compiled kernel's code; implemented by generated classes, called by worker threads. */
 public interface KernelCode {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
+import io.gpupool.soft.exec.matrix.Matrices;
 import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.runtime.BlockCalls;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
 import io.gpupool.soft.texture.Sample;

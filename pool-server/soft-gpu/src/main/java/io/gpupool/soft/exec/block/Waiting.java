@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.matrix.Matrices;
 import java.util.Arrays;
 
 /**

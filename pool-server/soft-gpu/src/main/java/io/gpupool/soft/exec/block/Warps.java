@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.block;
 
+import io.gpupool.soft.exec.matrix.Matrices;
 import java.util.Arrays;
 
 /**

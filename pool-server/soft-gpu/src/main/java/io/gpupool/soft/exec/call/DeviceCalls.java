@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.call;
 
+import io.gpupool.soft.exec.block.ThreadBlock;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import java.nio.charset.StandardCharsets;

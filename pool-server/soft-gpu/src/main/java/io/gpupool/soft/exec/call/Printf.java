@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.call;
 
+import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.memory.Raw;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.call;
 
+import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.memory.Raw;
-import io.gpupool.soft.exec.runtime.BlockRuntime;
+import io.gpupool.soft.exec.runtime.BlockCalls;
 import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
 import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
-import io.gpupool.soft.exec.runtime.DeviceQueries;
+import io.gpupool.soft.exec.runtime.BlockRuntime;
 import io.gpupool.soft.exec.runtime.DeviceQueries.FunctionAttributes;
+import io.gpupool.soft.exec.runtime.DeviceQueries;
 import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;

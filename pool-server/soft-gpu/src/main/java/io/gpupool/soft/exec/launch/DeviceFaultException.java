@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.launch;
 
-import io.gpupool.soft.exec.launch.KernelFaultException;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;

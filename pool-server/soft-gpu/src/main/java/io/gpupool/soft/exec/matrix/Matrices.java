@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.matrix;
 
+import io.gpupool.soft.exec.access.Fragments;
 import io.gpupool.soft.exec.arithmetic.Doubles;
 import io.gpupool.soft.exec.arithmetic.Halves;
 import io.gpupool.soft.exec.arithmetic.Rounding;
 import io.gpupool.soft.exec.arithmetic.SmallFloats;
+import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.memory.Raw;
 import java.util.Arrays;

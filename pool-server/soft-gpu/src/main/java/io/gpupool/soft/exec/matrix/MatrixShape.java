@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.matrix;
 
 /** Rows, columns and depth of a matrix multiplication. Compiled kernels hold their numbers. */
 public enum MatrixShape {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.matrix;
 
 /** The element types of tensor-core matrices. Compiled kernels hold their numbers. */
 public enum MatrixType {

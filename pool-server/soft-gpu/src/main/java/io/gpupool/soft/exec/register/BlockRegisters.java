@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.register;
+
+import io.gpupool.soft.exec.block.ThreadBlock;
 
 /** The special registers that are the same in all threads of a block. Called by generated code. */
 public final class BlockRegisters {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.register;
 
+import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.ClusterShape;
 
 /**

@@ -4,7 +4,7 @@ package io.gpupool.soft.compile.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.compile.KernelCompiler;
-import io.gpupool.soft.exec.CompiledKernel;
+import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.lang.foreign.MemorySegment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.soft.exec;
+package io.gpupool.soft.exec.access;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
