@@ -3,6 +3,7 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.ptx.ClusterDemand;
@@ -14,9 +15,6 @@ final class Clusters {
 
   /** The largest cluster that all cards with clusters have. */
   static final int PORTABLE_BLOCKS = 8;
-
-  /** The first compute capability, times ten, with clusters. */
-  static final int CAPABILITY = 90;
 
   private Clusters() {}
 
@@ -48,7 +46,7 @@ final class Clusters {
     if (blocks == 1 || function.isSkipped()) {
       return blocks == 1 ? cluster : ClusterShape.SINGLE;
     }
-    if (function.context().device().computeCapability() < CAPABILITY) {
+    if (function.context().device().computeCapability() < ComputeLimits.CLUSTER_CAPABILITY) {
       throw new GpuException(
           CudaStatus.NOT_SUPPORTED, "clusters need compute capability 9.0 (soft:1,cc=9.0)");
     }
@@ -74,7 +72,7 @@ final class Clusters {
 
   /** Blocks of the largest cluster that a kernel may be launched in. */
   static int mostBlocks(SoftFunction function) {
-    if (function.context().device().computeCapability() < CAPABILITY) {
+    if (function.context().device().computeCapability() < ComputeLimits.CLUSTER_CAPABILITY) {
       return 1;
     }
     ClusterDemand demand = function.info().cluster();

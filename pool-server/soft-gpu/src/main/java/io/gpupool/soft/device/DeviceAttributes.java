@@ -46,12 +46,12 @@ final class DeviceAttributes {
     set(table, 11, Integer.MAX_VALUE); // pitch
     set(table, 12, ComputeLimits.REGISTERS); // per block
     set(table, 13, CLOCK_KILOHERTZ);
-    set(table, 14, SoftContext.PITCH_ALIGNMENT_BYTES); // texture alignment
+    set(table, 14, ComputeLimits.PITCH_ALIGNMENT_BYTES); // texture alignment
     set(table, 15, 1); // copies overlap with kernels
     set(table, 16, multiprocessors);
     set(table, 19, 1); // host memory can be mapped
     images(table);
-    set(table, 30, SoftContext.PITCH_ALIGNMENT_BYTES); // surface alignment
+    set(table, 30, ComputeLimits.PITCH_ALIGNMENT_BYTES); // surface alignment
     set(table, 31, 1); // concurrent kernels
     set(table, 33, ordinal); // PCI bus
     set(table, 36, CLOCK_KILOHERTZ); // memory clock
@@ -96,7 +96,7 @@ final class DeviceAttributes {
     set(table, 123, 1); // that wait for NOR
     set(table, 125, 1); // events are shared
     set(table, 126, 1); // memory synchronisation domains
-    set(table, 120, limits.capability() >= Clusters.CAPABILITY ? 1 : 0); // clusters
+    set(table, 120, limits.capability() >= ComputeLimits.CLUSTER_CAPABILITY ? 1 : 0); // clusters
     set(table, 127, limits.capability() >= TENSOR_MAP_CAPABILITY ? 1 : 0);
   }
 

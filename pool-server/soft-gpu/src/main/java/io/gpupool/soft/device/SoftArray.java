@@ -37,7 +37,8 @@ public final class SoftArray {
    *
    * @throws GpuException OUT_OF_MEMORY
    */
-  static SoftArray create(SoftContext context, ArrayShape shape) {
+  public static SoftArray create(SoftContext context, ArrayShape shape) {
+    context.requireUsable();
     long address = context.device().allocate(shape.lengthBytes(), context.moduleData());
     return new SoftArray(context, shape, address, false);
   }

@@ -3,15 +3,15 @@ package io.gpupool.soft.device;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.spec.ArrayShape;
+import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.Limits;
 import io.gpupool.soft.device.work.AfterWork;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Work;
-import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.memory.Allocation;
 import io.gpupool.soft.memory.SharedMarks;
+import io.gpupool.soft.texture.ReferenceBindings;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
  * later call gives it again, and what was queued does nothing. Any thread may call it.
  */
 public final class SoftContext {
-  /** Row alignment of pitched memory. */
-  public static final int PITCH_ALIGNMENT_BYTES = 512;
-
   /** Priorities of streams: the greatest is the lowest number. */
   public static final int GREATEST_PRIORITY = -5;
 
@@ -43,10 +40,9 @@ public final class SoftContext {
   private final KernelHeap heap = new KernelHeap(this);
   private final RuntimeMemory runtimeMemory = new RuntimeMemory(this);
   private final StreamOrder order;
-  private final TextureObjects textures = new TextureObjects(this);
   private final SharedMemory sharedMemory = new SharedMemory(this);
   private final Conditions conditions = new Conditions(this);
-  private final SoftReferences references = new SoftReferences(this);
+  private final ReferenceBindings references = new ReferenceBindings();
   private final AtomicReference<@Nullable GpuException> fault = new AtomicReference<>();
 
   /** Owner of the memory that variables and arrays lie in, which the program cannot free. */
@@ -57,7 +53,12 @@ public final class SoftContext {
   private volatile int flags;
   private volatile boolean destroyed;
 
-  SoftContext(SoftDevice device, int flags) {
+  /**
+   * Makes a context.
+   *
+   * @param flags CUctx_flags
+   */
+  public SoftContext(SoftDevice device, int flags) {
     this.device = device;
     this.flags = flags;
     scheduler = device.gpu().scheduler();
@@ -154,12 +155,6 @@ public final class SoftContext {
     return new SoftEvent(this, SharedMarks.open(descriptor));
   }
 
-  /** Loads a module into this context; see {@link DeviceImage#parse} for what may be wrong. */
-  public SoftModule loadModule(DeviceImage image) {
-    requireUsable();
-    return new SoftModule(this, image);
-  }
-
   /**
    * Allocates device memory.
    *
@@ -186,7 +181,7 @@ public final class SoftContext {
           CudaStatus.INVALID_VALUE,
           widthBytes + " bytes x " + height + " rows of " + elementBytes + "-byte elements");
     }
-    long pitch = (widthBytes + PITCH_ALIGNMENT_BYTES - 1) & -PITCH_ALIGNMENT_BYTES;
+    long pitch = (widthBytes + ComputeLimits.PITCH_ALIGNMENT_BYTES - 1) & -ComputeLimits.PITCH_ALIGNMENT_BYTES;
     return new Pitched(device.allocate(pitch * height, this), pitch);
   }
 
@@ -209,18 +204,6 @@ public final class SoftContext {
     return conditions.find(handle);
   }
 
-  /** Makes an array. */
-  public SoftArray createArray(ArrayShape shape) {
-    requireUsable();
-    return SoftArray.create(this, shape);
-  }
-
-  /** Makes a mipmapped array. */
-  public SoftMipmap createMipmap(ArrayShape shape, int levels) {
-    requireUsable();
-    return SoftMipmap.create(this, shape, levels);
-  }
-
   /** The order in which works of its streams run. */
   public StreamOrder order() {
     return order;
@@ -236,18 +219,13 @@ public final class SoftContext {
     return peers;
   }
 
-  /** Its texture and surface objects. */
-  public TextureObjects textures() {
-    return textures;
-  }
-
   /** The memory that it shares with other processes. */
   public SharedMemory sharedMemory() {
     return sharedMemory;
   }
 
-  /** What references of this context's modules are bound to. */
-  public SoftReferences references() {
+  /** Returns what references of this context's modules are bound to. */
+  public ReferenceBindings references() {
     return references;
   }
 

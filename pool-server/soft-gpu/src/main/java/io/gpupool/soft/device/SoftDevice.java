@@ -13,9 +13,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
-import org.jspecify.annotations.Nullable;
 
-/** One software GPU: what it says of itself, its memory, its primary context. */
+/** One software GPU: what it says of itself, its memory, its pools. */
 public final class SoftDevice {
   private final SoftGpu gpu;
   private final int ordinal;
@@ -27,9 +26,6 @@ public final class SoftDevice {
   private volatile DeviceTime time = DeviceTime.UNSHARED;
   private final SoftPool defaultPool;
   private volatile SoftPool pool;
-  private @Nullable SoftContext primary;
-  private int primaryRetains;
-  private int primaryFlags;
   private int pendingFrees;
 
   SoftDevice(SoftGpu gpu, int ordinal, DeviceSpec spec) {
@@ -129,66 +125,6 @@ public final class SoftDevice {
       throw new GpuException(CudaStatus.INVALID_VALUE, "the pool belongs to another device");
     }
     pool = newPool;
-  }
-
-  /** Makes a context of its own. */
-  public SoftContext createContext(int flags) {
-    return new SoftContext(this, flags);
-  }
-
-  /** Counts a user of the primary context, and makes the context for the first. */
-  public synchronized SoftContext retainPrimary() {
-    if (primary == null) {
-      primary = new SoftContext(this, primaryFlags);
-    }
-    primaryRetains++;
-    return primary;
-  }
-
-  /**
-   * Takes a user of the primary context off; the last one's leaving destroys it.
-   *
-   * @throws GpuException INVALID_CONTEXT if it has no user
-   */
-  public synchronized void releasePrimary() {
-    if (primaryRetains == 0) {
-      throw new GpuException(CudaStatus.INVALID_CONTEXT, "the primary context is not retained");
-    }
-    if (--primaryRetains == 0) {
-      resetPrimary();
-    }
-  }
-
-  /** Destroys the primary context whoever uses it; its users keep their counts. */
-  public synchronized void resetPrimary() {
-    if (primary != null) {
-      primary.destroy();
-      primary = null;
-    }
-  }
-
-  /**
-   * The primary context, made anew if it was reset.
-   *
-   * @throws GpuException CONTEXT_IS_DESTROYED if nobody retains it
-   */
-  public synchronized SoftContext primary() {
-    if (primary == null) {
-      if (primaryRetains == 0) {
-        throw new GpuException(
-            CudaStatus.CONTEXT_IS_DESTROYED, "the primary context is not retained");
-      }
-      primary = new SoftContext(this, primaryFlags);
-    }
-    return primary;
-  }
-
-  /** Flags for the primary context; one that exists takes them at once. */
-  public synchronized void setPrimaryFlags(int flags) {
-    primaryFlags = flags;
-    if (primary != null) {
-      primary.setFlags(flags);
-    }
   }
 
   public SoftGpu gpu() {

@@ -6,6 +6,7 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.LaunchShape;
+import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.ClusterShape;
@@ -166,6 +167,22 @@ public final class SoftFunction {
       compiled();
       compileLaunchable(ptx.get());
     }
+  }
+
+  /**
+   * Launches the kernel.
+   *
+   * @param params the parameter block, laid out as {@link #info} says; copied
+   * @throws GpuException INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE,
+   *     NO_BINARY_FOR_GPU, or NOT_SUPPORTED naming what of the kernel is not
+   */
+  public Completion launch(SoftStream stream, LaunchShape shape, MemorySegment params) {
+    stream.context().requireUsable();
+    if (context() != stream.context()) {
+      throw new GpuException(
+          CudaStatus.INVALID_HANDLE, "the function belongs to another context than the stream");
+    }
+    return work(shape, params).map(stream::submit).orElseGet(stream::completion);
   }
 
   /** A checked launch; empty if there is no code and that is to be passed over. */

@@ -53,7 +53,7 @@ public final class SoftLibrary {
     SoftModule module = modules.get(context);
     if (module == null) {
       modules.keySet().removeIf(SoftContext::isDestroyed);
-      module = context.loadModule(image);
+      module = SoftModule.load(context, image);
       modules.put(context, module);
       for (SoftFunction function : module.functions()) {
         attributes.getOrDefault(function.info().name(), Map.of()).forEach(function::setAttribute);

@@ -32,7 +32,8 @@ public final class SoftMipmap {
    * @param levelCount more than there can be counts as all there can be
    * @throws GpuException INVALID_VALUE for no level or too wide a one, OUT_OF_MEMORY
    */
-  static SoftMipmap create(SoftContext context, ArrayShape shape, int levelCount) {
+  public static SoftMipmap create(SoftContext context, ArrayShape shape, int levelCount) {
+    context.requireUsable();
     if (levelCount < 1
         || shape.width() > TextureLimits.MIPMAPPED_SIDE
         || shape.height() > TextureLimits.MIPMAPPED_SIDE) {

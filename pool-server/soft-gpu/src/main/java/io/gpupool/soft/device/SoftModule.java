@@ -41,7 +41,13 @@ public final class SoftModule {
   private long occupiedBytes;
   private boolean unloaded;
 
-  SoftModule(SoftContext context, DeviceImage image) {
+  /** Loads an image into a context; see {@link DeviceImage#parse} for what may be wrong. */
+  public static SoftModule load(SoftContext context, DeviceImage image) {
+    context.requireUsable();
+    return new SoftModule(context, image);
+  }
+
+  private SoftModule(SoftContext context, DeviceImage image) {
     this.context = context;
     this.image = image;
     requireSynchronization();

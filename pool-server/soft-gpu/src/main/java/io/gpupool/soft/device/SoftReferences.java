@@ -8,36 +8,32 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * The bindings of the texture and surface references of a context's modules. A change applies to
- * later launches. Any thread may call it.
+ * Bindings of the texture and surface references of a context's modules. A change applies to later
+ * launches. Any thread may call it.
  */
 public final class SoftReferences {
   private final SoftContext context;
-  private volatile ReferenceTable table = ReferenceTable.EMPTY;
 
-  SoftReferences(SoftContext context) {
+  public SoftReferences(SoftContext context) {
     this.context = context;
-  }
-
-  ReferenceTable table() {
-    return table;
   }
 
   /**
    * Binds a texture reference. Properties are set one by one, and need not fit together before a
-   * kernel reads: what does not, is told by that kernel's fault.
+   * kernel reads; that kernel's fault tells of what does not.
    *
    * @param symbol the address of the reference's symbol
    */
-  public synchronized void bind(
-      long symbol, Supplier<TextureResource> resource, Supplier<Sampler> sampler) {
-    Object bound;
+  public void bind(long symbol, Supplier<TextureResource> resource, Supplier<Sampler> sampler) {
+    context.references().bind(symbol, () -> texture(resource, sampler));
+  }
+
+  private Object texture(Supplier<TextureResource> resource, Supplier<Sampler> sampler) {
     try {
-      bound = new TextureMaker(context).make(resource.get(), sampler.get(), Optional.empty());
+      return new TextureMaker(context).make(resource.get(), sampler.get(), Optional.empty());
     } catch (GpuException e) {
-      bound = new ReferenceTable.Unusable(String.valueOf(e.getMessage()));
+      return new ReferenceTable.Unusable(String.valueOf(e.getMessage()));
     }
-    table = table.with(symbol, bound);
   }
 
   /**
@@ -45,12 +41,12 @@ public final class SoftReferences {
    *
    * @throws GpuException INVALID_VALUE if the array was not made for surfaces
    */
-  public synchronized void bind(long symbol, SoftArray array) {
-    table = table.with(symbol, TextureObjects.surfaceOf(array));
+  public void bind(long symbol, SoftArray array) {
+    context.references().bind(symbol, () -> TextureObjects.surfaceOf(array));
   }
 
-  /** A reference is bound to nothing, or there no more. */
-  public synchronized void unbind(long symbol) {
-    table = table.without(symbol);
+  /** Unbinds a reference. */
+  public void unbind(long symbol) {
+    context.references().unbind(symbol);
   }
 }

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.CompletionHandoff;
 import io.gpupool.soft.device.work.Copying;
@@ -255,22 +254,6 @@ public final class SoftStream {
   }
 
   /**
-   * Launches a kernel.
-   *
-   * @param params the parameter block, laid out as {@link SoftFunction#info} says; copied
-   * @throws GpuException INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE,
-   *     NO_BINARY_FOR_GPU, or NOT_SUPPORTED naming what of the kernel is not
-   */
-  public Completion launch(SoftFunction function, LaunchShape shape, MemorySegment params) {
-    context.requireUsable();
-    if (function.context() != context) {
-      throw new GpuException(
-          CudaStatus.INVALID_HANDLE, "the function belongs to another context than the stream");
-    }
-    return function.work(shape, params).<Completion>map(this::submit).orElseGet(this::completion);
-  }
-
-  /**
    * Has the host do something in this stream's order.
    *
    * @param evenAfterFault whether to start it with the context's fault, rather than not at all
@@ -350,7 +333,8 @@ public final class SoftStream {
     return kind;
   }
 
-  private Work submit(Work work) {
+  /** Submits a work of this stream's context. */
+  public Completion submit(Work work) {
     return submit(work, null);
   }
 

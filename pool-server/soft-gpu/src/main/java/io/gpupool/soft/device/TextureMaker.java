@@ -4,6 +4,7 @@ package io.gpupool.soft.device;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.spec.ArrayShape;
+import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.TextureLimits;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.TexelFormat;
@@ -68,7 +69,7 @@ final class TextureMaker {
     require(
         elements >= 1 && elements <= TextureLimits.LINEAR_ELEMENTS,
         "linear memory of " + linear.lengthBytes() + " bytes for elements of " + element);
-    requireAligned(linear.address(), SoftContext.PITCH_ALIGNMENT_BYTES);
+    requireAligned(linear.address(), ComputeLimits.PITCH_ALIGNMENT_BYTES);
     long lengthBytes = elements * element;
     Texels texels =
         new Texels(
@@ -92,7 +93,7 @@ final class TextureMaker {
             && pitched.pitchBytes() <= TextureLimits.PITCHED_PITCH_BYTES
             && pitched.pitchBytes() % TextureLimits.PITCH_ALIGNMENT_BYTES == 0,
         pitched + " is no texture");
-    requireAligned(pitched.address(), SoftContext.PITCH_ALIGNMENT_BYTES);
+    requireAligned(pitched.address(), ComputeLimits.PITCH_ALIGNMENT_BYTES);
     checkFilter(pitched.format(), sampler);
     long span = (pitched.height() - 1) * pitched.pitchBytes() + rowBytes;
     Texels texels =

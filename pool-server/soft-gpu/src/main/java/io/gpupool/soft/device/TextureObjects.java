@@ -14,7 +14,7 @@ import java.util.Optional;
 public final class TextureObjects {
   private final SoftContext context;
 
-  TextureObjects(SoftContext context) {
+  public TextureObjects(SoftContext context) {
     this.context = context;
   }
 

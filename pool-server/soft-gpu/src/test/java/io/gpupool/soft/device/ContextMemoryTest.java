@@ -17,7 +17,7 @@ final class ContextMemoryTest {
 
   private final SoftGpu gpu = TestGpu.create();
   private final SoftDevice device = gpu.device(0);
-  private final SoftContext context = device.createContext(0);
+  private final SoftContext context = new SoftContext(device, 0);
   private final SoftStream stream = context.createStream(0, 0);
 
   @AfterEach
@@ -169,15 +169,16 @@ final class ContextMemoryTest {
 
   @Test
   void primaryContext_retainedTwice_livesUntilReleasedTwice() {
-    SoftContext primary = device.retainPrimary();
-    assertThat(device.retainPrimary()).isSameAs(primary);
-    device.releasePrimary();
+    PrimaryContext owner = new PrimaryContext(device);
+    SoftContext primary = owner.retain();
+    assertThat(owner.retain()).isSameAs(primary);
+    owner.release();
     primary.requireUsable();
-    device.releasePrimary();
+    owner.release();
 
     assertStatus(primary::requireUsable, CudaStatus.CONTEXT_IS_DESTROYED);
-    assertStatus(device::releasePrimary, CudaStatus.INVALID_CONTEXT);
-    assertThat(device.retainPrimary()).isNotSameAs(primary);
+    assertStatus(owner::release, CudaStatus.INVALID_CONTEXT);
+    assertThat(owner.retain()).isNotSameAs(primary);
   }
 
   @Test

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class CopyTest {
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(0, 0);
 
   @AfterEach
@@ -69,7 +69,7 @@ final class CopyTest {
 
   @Test
   void copy_betweenDevices_works() throws InterruptedException {
-    SoftContext other = gpu.device(1).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(1), 0);
     byte[] bytes = random(5000);
     long here = context.allocate(bytes.length);
     long there = other.allocate(bytes.length);

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 final class EventTest {
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(0, 0);
   private final SoftEvent start = context.createEvent(0);
   private final SoftEvent end = context.createEvent(0);
@@ -74,7 +74,7 @@ final class EventTest {
 
   @Test
   void record_eventOfAnotherContext_isInvalidHandle() {
-    SoftContext other = gpu.device(0).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(0), 0);
 
     assertStatus(() -> stream.record(other.createEvent(0)), CudaStatus.INVALID_HANDLE);
   }

@@ -105,15 +105,15 @@ final class FaultReportTest {
       int way)
       throws InterruptedException {
     try (SoftGpu closed = gpu) {
-      SoftContext context = closed.device(0).createContext(0);
+      SoftContext context = new SoftContext(closed.device(0), 0);
       SoftModule module =
-          context.loadModule(
+          SoftModule.load(context, 
               DeviceImage.parse(MemorySegment.ofArray(PTX.getBytes(StandardCharsets.UTF_8)), 90));
       SoftStream stream = context.createStream(0, 0);
       MemorySegment params = MemorySegment.ofArray(new long[2]);
       params.set(ValueLayout.JAVA_LONG_UNALIGNED, 0, target.applyAsLong(context));
       params.set(ValueLayout.JAVA_INT_UNALIGNED, 8, way);
-      stream.launch(module.function(kernel), shape, params).await();
+      module.function(kernel).launch(stream, shape, params).await();
       assertStatus(context::requireUsable, status);
       return reports.toString();
     }

@@ -26,7 +26,7 @@ final class GraphTest {
   private static final int BYTES = 64;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(SoftStream.NON_BLOCKING, 0);
   private final SoftStream other = context.createStream(SoftStream.NON_BLOCKING, 0);
   private final SoftGraph graph = new SoftGraph();

@@ -55,7 +55,7 @@ final class KernelTest {
       """;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(0, 0);
   private final SoftStream other = context.createStream(SoftStream.NON_BLOCKING, 0);
 
@@ -68,7 +68,7 @@ final class KernelTest {
   @ValueSource(strings = {"sample.ptx", "plain.fatbin", "lz4.fatbin", "zstd-all.fatbin"})
   void kernel_ofAnyImage_computes(String file) throws InterruptedException {
     int count = 10_000;
-    SoftModule module = context.loadModule(DeviceImage.parse(SampleImages.image(file), 90));
+    SoftModule module = SoftModule.load(context, DeviceImage.parse(SampleImages.image(file), 90));
     ByteBuffer host = ByteBuffer.allocate(4 * count).order(ByteOrder.LITTLE_ENDIAN);
     for (int index = 0; index < count; index++) {
       host.putFloat(4 * index, index * 0.25f);
@@ -76,8 +76,7 @@ final class KernelTest {
     long data = context.allocate(4 * count);
     stream.write(data, MemorySegment.ofArray(host.array()));
 
-    stream.launch(
-        module.function("scale"),
+    module.function("scale").launch(stream,
         shape((count + 255) / 256, 256),
         params(16, block -> block.putLong(0, data).putFloat(8, 3f).putInt(12, count)));
 
@@ -95,12 +94,11 @@ final class KernelTest {
 
   @Test
   void kernel_throughPointerVariable_changesTheOther() throws InterruptedException {
-    SoftModule module = context.loadModule(DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
+    SoftModule module = SoftModule.load(context, DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
     long out = context.allocate(4);
 
     for (int round = 0; round < 3; round++) {
-      stream.launch(
-          module.function("count"), shape(5, 128), params(32, block -> block.putLong(0, out)));
+      module.function("count").launch(stream, shape(5, 128), params(32, block -> block.putLong(0, out)));
     }
 
     byte[] bytes = readBytes(stream, module.variable("counter").address(), 4);
@@ -131,7 +129,7 @@ final class KernelTest {
     stream.fill(flag, 0, 0, 4, 1, 1).await();
 
     Completion waiting =
-        stream.launch(module.function("await"), shape(1, 1), params(8, b -> b.putLong(0, flag)));
+        module.function("await").launch(stream, shape(1, 1), params(8, b -> b.putLong(0, flag)));
     poke(module.function("poke"), other, target, 5);
     other.completion().await();
     assertThat(waiting.isDone()).isFalse();
@@ -178,8 +176,8 @@ final class KernelTest {
 
   @Test
   void fault_inOneContext_leavesOthersAlone() throws InterruptedException {
-    SoftContext second = gpu.device(0).createContext(0);
-    SoftFunction poke = second.loadModule(image()).function("poke");
+    SoftContext second = new SoftContext(gpu.device(0), 0);
+    SoftFunction poke = SoftModule.load(second, image()).function("poke");
     long target = second.allocate(4);
 
     poke(load().function("poke"), stream, 0, 1);
@@ -189,7 +187,7 @@ final class KernelTest {
     assertStatus(context::requireUsable, CudaStatus.ILLEGAL_ADDRESS);
     assertThat(readBytes(second.legacyStream(), target, 4)).containsExactly(77, 0, 0, 0);
     context.destroy();
-    assertThat(gpu.device(0).createContext(0).allocate(4)).isPositive();
+    assertThat(new SoftContext(gpu.device(0), 0).allocate(4)).isPositive();
   }
 
   @Test
@@ -210,7 +208,7 @@ final class KernelTest {
     long flag = context.allocate(4);
     stream.fill(flag, 0, 0, 4, 1, 1).await();
     MemorySegment view = gpu.device(0).memory().view(flag, 4);
-    stream.launch(module.function("await"), shape(1, 1), params(8, b -> b.putLong(0, flag)));
+    module.function("await").launch(stream, shape(1, 1), params(8, b -> b.putLong(0, flag)));
 
     context.free(flag);
     assertThat(gpu.device(0).memory().usedBytes()).isPositive();
@@ -225,7 +223,7 @@ final class KernelTest {
   void close_kernelRunsForEver_stopsIt() {
     long flag = context.allocate(4);
     stream.fill(flag, 0, 0, 4, 1, 1);
-    stream.launch(load().function("await"), shape(4, 32), params(8, b -> b.putLong(0, flag)));
+    load().function("await").launch(stream, shape(4, 32), params(8, b -> b.putLong(0, flag)));
 
     gpu.close();
 
@@ -233,7 +231,7 @@ final class KernelTest {
   }
 
   private SoftModule load() {
-    return context.loadModule(image());
+    return SoftModule.load(context, image());
   }
 
   private static DeviceImage image() {
@@ -241,8 +239,7 @@ final class KernelTest {
   }
 
   private static void poke(SoftFunction poke, SoftStream stream, long target, int value) {
-    stream.launch(
-        poke, shape(1, 1), params(12, block -> block.putLong(0, target).putInt(8, value)));
+    poke.launch(stream, shape(1, 1), params(12, block -> block.putLong(0, target).putInt(8, value)));
   }
 
   private static LaunchShape shape(int grid, int threads) {

@@ -22,9 +22,9 @@ final class LaunchCheckTest {
   private static final int CLUSTER_WIDTH = 11;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftModule module =
-      context.loadModule(DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
+      SoftModule.load(context, DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
   private final SoftFunction scale = module.function("scale");
   private final SoftFunction count = module.function("count");
 
@@ -102,7 +102,7 @@ final class LaunchCheckTest {
             + ".visible .entry apart() .explicitcluster { ret; }\n"
             + ".visible .entry pairs() .explicitcluster .reqnctapercluster 2 { ret; }\n";
     SoftModule clustered =
-        context.loadModule(DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
+        SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
     SoftFunction apart = clustered.function("apart");
     LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
 
@@ -121,20 +121,17 @@ final class LaunchCheckTest {
     LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 0, false);
 
     assertStatus(
-        () -> context.legacyStream().launch(scale, launch, MemorySegment.ofArray(new byte[0])),
+        () -> scale.launch(context.legacyStream(), launch, MemorySegment.ofArray(new byte[0])),
         CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void launch_functionOfAnotherContext_isInvalidHandle() {
-    SoftContext other = gpu.device(0).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(0), 0);
 
     assertStatus(
         () ->
-            other
-                .legacyStream()
-                .launch(
-                    scale,
+            scale.launch(other.legacyStream(),
                     new LaunchShape(1, 1, 1, 32, 1, 1, 0, false),
                     MemorySegment.ofArray(new byte[16])),
         CudaStatus.INVALID_HANDLE);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 
 final class ModuleTest {
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(0, 0);
 
   @AfterEach
@@ -29,7 +29,7 @@ final class ModuleTest {
 
   @Test
   void variables_loadedModule_haveTheirInitialValues() throws InterruptedException {
-    SoftModule module = context.loadModule(image("sample.ptx"));
+    SoftModule module = SoftModule.load(context, image("sample.ptx"));
 
     SoftModule.Variable counter = module.variable("counter");
     SoftModule.Variable table = module.variable("table");
@@ -43,7 +43,7 @@ final class ModuleTest {
 
   @Test
   void variables_initialisedWithAddresses_holdThem() throws InterruptedException {
-    SoftModule module = context.loadModule(image("zstd.fatbin"));
+    SoftModule module = SoftModule.load(context, image("zstd.fatbin"));
 
     assertThat(read(module.variable("pointer")).getLong())
         .isEqualTo(module.variable("counter").address());
@@ -56,23 +56,23 @@ final class ModuleTest {
     long dirty = context.allocate(1 << 20);
     stream.fill(dirty, 0, 0xff, 1, 1 << 20, 1).await();
     context.free(dirty);
-    SoftModule module = context.loadModule(ptx(".visible .global .align 4 .b8 blank[64];"));
+    SoftModule module = SoftModule.load(context, ptx(".visible .global .align 4 .b8 blank[64];"));
 
     assertThat(readBytes(stream, module.variable("blank").address(), 64)).isEqualTo(new byte[64]);
   }
 
   @Test
   void module_twoContexts_haveVariablesOfTheirOwn() {
-    SoftContext other = gpu.device(1).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(1), 0);
     DeviceImage image = image("sample.ptx");
 
-    assertThat(context.loadModule(image).variable("counter").address())
-        .isNotEqualTo(other.loadModule(image).variable("counter").address());
+    assertThat(SoftModule.load(context, image).variable("counter").address())
+        .isNotEqualTo(SoftModule.load(other, image).variable("counter").address());
   }
 
   @Test
   void lookups_unknownNames_areNotFound() {
-    SoftModule module = context.loadModule(image("sample.ptx"));
+    SoftModule module = SoftModule.load(context, image("sample.ptx"));
 
     assertStatus(() -> module.function("nothing"), CudaStatus.NOT_FOUND);
     assertStatus(() -> module.variable("nothing"), CudaStatus.NOT_FOUND);
@@ -81,14 +81,14 @@ final class ModuleTest {
   @Test
   void load_undefinedReference_isRefusedAndLeavesNothing() {
     assertStatus(
-        () -> context.loadModule(ptx(".extern .global .align 4 .u32 elsewhere;")),
+        () -> SoftModule.load(context, ptx(".extern .global .align 4 .u32 elsewhere;")),
         CudaStatus.INVALID_PTX);
     assertThat(gpu.device(0).memory().usedBytes()).isZero();
   }
 
   @Test
   void unload_module_freesItsVariablesWhenWorkIsDone() {
-    SoftModule module = context.loadModule(image("sample.ptx"));
+    SoftModule module = SoftModule.load(context, image("sample.ptx"));
     Gate gate = new Gate();
     stream.callHost(gate, false);
     module.unload();
@@ -102,7 +102,7 @@ final class ModuleTest {
 
   @Test
   void destroy_contextWithModule_freesItsVariables() {
-    SoftModule module = context.loadModule(image("sample.ptx"));
+    SoftModule module = SoftModule.load(context, image("sample.ptx"));
     assertStatus(
         () -> context.free(module.variable("counter").address()), CudaStatus.INVALID_VALUE);
 
@@ -114,7 +114,7 @@ final class ModuleTest {
 
   @Test
   void library_usedInTwoContexts_isOneModuleInEach() {
-    SoftContext other = gpu.device(0).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(0), 0);
     SoftLibrary library = new SoftLibrary(image("sample.ptx"));
     library.setAttribute("scale", 8, 60_000);
 
@@ -134,20 +134,20 @@ final class ModuleTest {
 
   @Test
   void launch_machineCodeOnly_isNoBinary() {
-    SoftFunction scale = context.loadModule(image("sample.cubin")).function("scale");
+    SoftFunction scale = SoftModule.load(context, image("sample.cubin")).function("scale");
 
     assertStatus(
-        () -> stream.launch(scale, shape(1, 32), params(16)), CudaStatus.NO_BINARY_FOR_GPU);
+        () -> scale.launch(stream, shape(1, 32), params(16)), CudaStatus.NO_BINARY_FOR_GPU);
     assertThat(scale.info().params()).hasSize(3);
   }
 
   @Test
   void launch_machineCodeOnlyAndSkipping_isCountedAndDone() {
     try (SoftGpu skipping = TestGpu.create(SoftGpu.MissingPtx.SKIP)) {
-      SoftContext other = skipping.device(0).createContext(0);
-      SoftFunction scale = other.loadModule(image("sample.cubin")).function("scale");
+      SoftContext other = new SoftContext(skipping.device(0), 0);
+      SoftFunction scale = SoftModule.load(other, image("sample.cubin")).function("scale");
 
-      Completion completion = other.legacyStream().launch(scale, shape(1, 32), params(16));
+      Completion completion = scale.launch(other.legacyStream(), shape(1, 32), params(16));
 
       assertThat(completion.isDone()).isTrue();
       assertThat(skipping.device(0).usage().skippedLaunches()).isEqualTo(1);

@@ -31,7 +31,7 @@ final class NestedLaunchTest {
   private static final int WORDS = 64;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(SoftStream.NON_BLOCKING, 0);
   private final long out = context.allocate(4 * WORDS);
 
@@ -46,7 +46,7 @@ final class NestedLaunchTest {
 
   private SoftModule load() {
     try (InputStream in = NestedLaunchTest.class.getResourceAsStream("/kernels/nested.ptx")) {
-      return context.loadModule(image(new String(in.readAllBytes(), StandardCharsets.US_ASCII)));
+      return SoftModule.load(context, image(new String(in.readAllBytes(), StandardCharsets.US_ASCII)));
     } catch (IOException e) {
       throw new AssertionError(e);
     }
@@ -55,8 +55,7 @@ final class NestedLaunchTest {
   private Completion launch(SoftModule module, String kernel, long argument) {
     stream.fill(out, 0, 0, 4 * WORDS, 1, 1);
     ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).putLong(0, argument);
-    return stream.launch(
-        module.function(kernel),
+    return module.function(kernel).launch(stream,
         new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
         MemorySegment.ofArray(params.array()));
   }
@@ -224,11 +223,10 @@ final class NestedLaunchTest {
             }
             """;
     gpu.setVisible(List.of(1));
-    SoftContext second = gpu.device(1).createContext(0);
+    SoftContext second = new SoftContext(gpu.device(1), 0);
     SoftStream its = second.legacyStream();
     long at = second.allocate(16);
-    its.launch(
-        second.loadModule(image(asks)).function("asks"),
+    SoftModule.load(second, image(asks)).function("asks").launch(its,
         new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
         MemorySegment.ofArray(new long[] {at}));
 
@@ -242,7 +240,7 @@ final class NestedLaunchTest {
   @Test
   void kernelThatCannotRun_isRefusedWithTheLaunchThatMayLaunchIt() {
     SoftModule module =
-        context.loadModule(
+        SoftModule.load(context, 
             image(
                 HEAD
                     + """
@@ -264,7 +262,7 @@ final class NestedLaunchTest {
   @Test
   void function_declaredOtherwise_isRefused() {
     SoftModule module =
-        context.loadModule(
+        SoftModule.load(context, 
             image(
                 HEAD
                     + """

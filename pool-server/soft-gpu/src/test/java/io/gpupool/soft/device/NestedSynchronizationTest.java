@@ -123,12 +123,11 @@ final class NestedSynchronizationTest {
   private static int run(String kernel, int blocks) throws InterruptedException {
     DeviceSpec spec = new DeviceSpec(1, 64L << 20, 86);
     try (SoftGpu gpu = new SoftGpu(spec, SoftGpu.MissingPtx.FAIL, text -> {})) {
-      SoftContext context = gpu.device(0).createContext(0);
+      SoftContext context = new SoftContext(gpu.device(0), 0);
       SoftStream stream = context.legacyStream();
       long at = context.allocate(8);
       stream.fill(at, 0, 0, 8, 1, 1);
-      stream.launch(
-          context.loadModule(image(86)).function(kernel),
+      SoftModule.load(context, image(86)).function(kernel).launch(stream,
           new LaunchShape(blocks, 1, 1, 1, 1, 1, 0, false),
           MemorySegment.ofArray(new long[] {at}));
 
@@ -152,9 +151,9 @@ final class NestedSynchronizationTest {
   @Test
   void synchronization_whereCardsHaveItNoMore_isRefusedAtLoading() {
     try (SoftGpu gpu = TestGpu.create()) {
-      SoftContext context = gpu.device(0).createContext(0);
+      SoftContext context = new SoftContext(gpu.device(0), 0);
 
-      assertStatus(() -> context.loadModule(image(90)), CudaStatus.UNSUPPORTED_DEVSIDE_SYNC);
+      assertStatus(() -> SoftModule.load(context, image(90)), CudaStatus.UNSUPPORTED_DEVSIDE_SYNC);
     }
   }
 }

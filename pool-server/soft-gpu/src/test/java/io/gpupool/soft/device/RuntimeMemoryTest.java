@@ -44,7 +44,7 @@ final class RuntimeMemoryTest {
       """;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(SoftStream.NON_BLOCKING, 0);
 
   @AfterEach
@@ -55,13 +55,12 @@ final class RuntimeMemoryTest {
   @Test
   void resize_thatWaitsForMemoryBehindAKernel_letsTheKernelReadNames() throws Exception {
     byte[] text = KERNEL.getBytes(StandardCharsets.US_ASCII);
-    SoftModule module = context.loadModule(DeviceImage.parse(MemorySegment.ofArray(text), 90));
+    SoftModule module = SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(text), 90));
     long flag = context.allocate(4);
     long out = context.allocate(8);
     long most = context.allocate(TestGpu.MEMORY_BYTES * 3 / 4);
     stream.fill(flag, 0, 0, 4, 1, 1);
-    stream.launch(
-        module.function("late_name"),
+    module.function("late_name").launch(stream,
         new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
         MemorySegment.ofArray(new long[] {flag, out}));
     stream.free(most);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 /** What waits for what; every stream is held by a host task until the test lets it go on. */
 final class StreamOrderTest {
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream legacy = context.legacyStream();
   private final SoftStream blocking = context.createStream(0, 0);
   private final SoftStream otherBlocking = context.createStream(0, 0);
@@ -111,7 +111,7 @@ final class StreamOrderTest {
 
   @Test
   void legacyStreams_ofTwoContexts_doNotWaitForEachOther() {
-    SoftContext other = gpu.device(0).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(0), 0);
     hold(legacy);
     note(other.legacyStream(), "other");
 
@@ -154,7 +154,7 @@ final class StreamOrderTest {
 
   @Test
   void waitFor_eventOfAnotherDevice_works() {
-    SoftContext other = gpu.device(1).createContext(0);
+    SoftContext other = new SoftContext(gpu.device(1), 0);
     SoftStream stream = other.createStream(0, 0);
     SoftEvent event = other.createEvent(0);
     Gate gate = hold(stream);

@@ -22,7 +22,7 @@ final class StreamStressTest {
   private static final int OPERATIONS = 4000;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final ExecutorService enders = Executors.newFixedThreadPool(2);
   private final ConcurrentLinkedQueue<String> violations = new ConcurrentLinkedQueue<>();
 

@@ -65,12 +65,12 @@ final class TextureKernelTest {
       """;
 
   private final SoftGpu gpu = TestGpu.create();
-  private final SoftContext context = gpu.device(0).createContext(0);
+  private final SoftContext context = new SoftContext(gpu.device(0), 0);
   private final SoftStream stream = context.createStream(0, 0);
   private final SoftArray array =
-      context.createArray(ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, ArrayShape.SURFACE));
+      SoftArray.create(context, ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, ArrayShape.SURFACE));
   private final long texture = texture();
-  private final long surface = context.textures().createSurface(array);
+  private final long surface = new TextureObjects(context).createSurface(array);
 
   TextureKernelTest() {
     ByteBuffer host = ByteBuffer.allocate(4 * SIDE * SIDE).order(ByteOrder.LITTLE_ENDIAN);
@@ -194,23 +194,23 @@ final class TextureKernelTest {
 
   @Test
   void surface_ofAnArrayNotMadeForIt_isRefused() {
-    SoftArray plain = context.createArray(ArrayShape.of(SIDE, 0, 0, FLOAT, 1, 0));
-    assertStatus(() -> context.textures().createSurface(plain), CudaStatus.INVALID_VALUE);
+    SoftArray plain = SoftArray.create(context, ArrayShape.of(SIDE, 0, 0, FLOAT, 1, 0));
+    assertStatus(() -> new TextureObjects(context).createSurface(plain), CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void reference_changedAfterALaunch_isReadAsItWasThen() throws InterruptedException {
     SoftModule module = load("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];");
     long symbol = module.reference("plane", VariableKind.TEXTURE);
-    SoftArray other = context.createArray(ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, 0));
+    SoftArray other = SoftArray.create(context, ArrayShape.of(SIDE, SIDE, 0, FLOAT, 1, 0));
     CompletableFuture<Runnable> gate = new CompletableFuture<>();
     stream.callHost((status, open) -> gate.complete(open), false);
     long first = context.allocate(OUT_BYTES);
     long second = context.allocate(OUT_BYTES);
 
-    context.references().bind(symbol, () -> resource(array), TextureKernelTest::points);
+    new SoftReferences(context).bind(symbol, () -> resource(array), TextureKernelTest::points);
     launch(module, 0, first);
-    context.references().bind(symbol, () -> resource(other), TextureKernelTest::points);
+    new SoftReferences(context).bind(symbol, () -> resource(other), TextureKernelTest::points);
     launch(module, 0, second);
     gate.join().run();
 
@@ -223,9 +223,7 @@ final class TextureKernelTest {
       throws InterruptedException {
     SoftModule module = load("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];");
     long symbol = module.reference("plane", VariableKind.TEXTURE);
-    context
-        .references()
-        .bind(
+    new SoftReferences(context).bind(
             symbol,
             () -> new TextureResource.Linear(1, TexelFormat.of(FLOAT, 1), 64),
             TextureKernelTest::points);
@@ -242,7 +240,7 @@ final class TextureKernelTest {
             sust.b.2d.b32.trap [canvas, {4, 1}], {%r6};
             suld.b.2d.b32.trap {%r1}, [canvas, {4, 1}];
             """);
-    context.references().bind(module.reference("canvas", VariableKind.SURFACE), array);
+    new SoftReferences(context).bind(module.reference("canvas", VariableKind.SURFACE), array);
     long out = context.allocate(OUT_BYTES);
     launch(module, 0, out);
 
@@ -277,7 +275,7 @@ final class TextureKernelTest {
   }
 
   private long texture() {
-    return context.textures().createTexture(resource(array), points(), Optional.empty());
+    return new TextureObjects(context).createTexture(resource(array), points(), Optional.empty());
   }
 
   private ByteBuffer run(String instructions, long object) throws InterruptedException {
@@ -302,13 +300,13 @@ final class TextureKernelTest {
 
   private SoftModule load(String instructions) {
     byte[] ptx = KERNEL.replace("INSTRUCTION", instructions).getBytes(StandardCharsets.UTF_8);
-    return context.loadModule(DeviceImage.parse(MemorySegment.ofArray(ptx), 90));
+    return SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(ptx), 90));
   }
 
   private Completion launch(SoftModule module, long object, long out) {
     ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN);
     params.putLong(0, object).putLong(8, out);
     LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 0, false);
-    return stream.launch(module.function("run"), one, MemorySegment.ofArray(params.array()));
+    return module.function("run").launch(stream, one, MemorySegment.ofArray(params.array()));
   }
 }

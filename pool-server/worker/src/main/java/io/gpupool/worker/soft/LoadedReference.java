@@ -77,7 +77,7 @@ final class LoadedReference {
       throw new GpuException(CudaStatus.INVALID_HANDLE, "it is a " + kind + " reference");
     }
     context.requireUsable();
-    binding.bind(context.references(), symbol);
+    binding.bind(new SoftReferences(context), symbol);
   }
 
   /** Changes how a texture reference reads, or what. */

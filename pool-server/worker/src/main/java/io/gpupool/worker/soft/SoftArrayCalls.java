@@ -18,7 +18,7 @@ final class SoftArrayCalls extends SoftCalls implements ArrayCalls {
   @Override
   public int cuArray3DCreate_v2(long array, long descriptor) {
     return call(() ->
-        Memory.putLong(array, state().handles().add(context().createArray(shape(descriptor)))));
+        Memory.putLong(array, state().handles().add(SoftArray.create(context(), shape(descriptor)))));
   }
 
   @Override
@@ -32,7 +32,7 @@ final class SoftArrayCalls extends SoftCalls implements ArrayCalls {
   @Override
   public int cuMipmappedArrayCreate(long mipmap, long descriptor, int levels) {
     return call(() -> {
-      SoftMipmap made = context().createMipmap(shape(descriptor), levels);
+      SoftMipmap made = SoftMipmap.create(context(), shape(descriptor), levels);
       Memory.putLong(mipmap, state().handles().add(new LoadedMipmap(made, state().handles())));
     });
   }

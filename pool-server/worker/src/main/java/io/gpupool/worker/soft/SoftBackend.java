@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ComposedBackend;
 import io.gpupool.cuda.DriverTime;
+import io.gpupool.soft.device.SoftModule;
 import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;

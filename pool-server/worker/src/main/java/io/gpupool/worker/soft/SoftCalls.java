@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.PrimaryContext;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftFunction;
@@ -56,6 +57,11 @@ abstract class SoftCalls {
   /** The device of a number; INVALID_DEVICE if there is none. */
   final SoftDevice device(int ordinal) {
     return state().gpu().device(ordinal);
+  }
+
+  /** Returns the primary context of a device. */
+  final PrimaryContext primary(int ordinal) {
+    return state().primary(device(ordinal));
   }
 
   /** The calling thread's context; INVALID_CONTEXT if it has none, or the context's fault. */

@@ -3,7 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ContextCalls;
 import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftDevice;
+import io.gpupool.soft.device.PrimaryContext;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about contexts. */
@@ -15,32 +15,32 @@ final class SoftContextCalls extends SoftCalls implements ContextCalls {
   @Override
   public int cuDevicePrimaryCtxRetain(long context, int device) {
     return call(() -> {
-      SoftDevice owner = device(device);
-      owner.retainPrimary();
+      PrimaryContext owner = primary(device);
+      owner.retain();
       Memory.putLong(context, state().primaryHandle(owner));
     });
   }
 
   @Override
   public int cuDevicePrimaryCtxRelease_v2(int device) {
-    return call(() -> device(device).releasePrimary());
+    return call(() -> primary(device).release());
   }
 
   @Override
   public int cuDevicePrimaryCtxSetFlags_v2(int device, int flags) {
-    return call(() -> device(device).setPrimaryFlags(flags));
+    return call(() -> primary(device).setFlags(flags));
   }
 
   @Override
   public int cuDevicePrimaryCtxReset_v2(int device) {
-    return call(() -> device(device).resetPrimary());
+    return call(() -> primary(device).reset());
   }
 
   @Override
   public int cuCtxCreate_v2(long context, int flags, int device) {
     return call(() -> {
       long handle =
-          state().handles().add(new ContextHandle.Created(device(device).createContext(flags)));
+          state().handles().add(new ContextHandle.Created(new SoftContext(device(device), flags)));
       state().setCurrent(handle);
       Memory.putLong(context, handle);
     });

@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.cuda.GreenContextCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.PrimaryContext;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.worker.os.Memory;
 import java.util.ArrayList;
@@ -85,8 +86,8 @@ final class SoftGreenCalls extends SoftCalls implements GreenContextCalls {
         throw new GpuException(
             CudaStatus.INVALID_VALUE, "a green context with flags " + flags + " on GPU " + device);
       }
-      SoftDevice owner = device(device);
-      owner.retainPrimary();
+      PrimaryContext owner = primary(device);
+      owner.retain();
       Memory.putLong(green, state().handles().add(new ContextHandle.Green(owner, resource)));
     });
   }
@@ -94,7 +95,7 @@ final class SoftGreenCalls extends SoftCalls implements GreenContextCalls {
   @Override
   public int cuGreenCtxDestroy(long green) {
     return call(
-        () -> state().handles().remove(green, ContextHandle.Green.class).device().releasePrimary());
+        () -> state().handles().remove(green, ContextHandle.Green.class).owner().release());
   }
 
   @Override

@@ -77,7 +77,7 @@ final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
 
   private void launch(long function, LaunchShape shape, long stream, long params, long extra) {
     SoftFunction target = function(function);
-    stream(stream).launch(target, shape, parameterBlock(target, params, extra));
+    target.launch(stream(stream), shape, parameterBlock(target, params, extra));
   }
 
   private static MemorySegment parameterBlock(SoftFunction function, long params, long extra) {

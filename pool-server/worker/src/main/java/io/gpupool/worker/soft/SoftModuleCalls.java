@@ -28,7 +28,7 @@ final class SoftModuleCalls extends SoftCalls implements ModuleCalls {
       try {
         MemorySegment bytes = MemorySegment.ofAddress(image).reinterpret(imageBytes);
         DeviceImage parsed = DeviceImage.parse(bytes, context.device().computeCapability());
-        LoadedModule loaded = new LoadedModule(context.loadModule(parsed), state().handles());
+        LoadedModule loaded = new LoadedModule(SoftModule.load(context, parsed), state().handles());
         Memory.putLong(module, state().handles().add(loaded));
         jit.writeInfoLog(parsed.unusable());
         jit.writeErrorLog("");

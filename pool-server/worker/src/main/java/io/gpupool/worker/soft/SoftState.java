@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.PrimaryContext;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
@@ -21,7 +23,13 @@ final class SoftState {
   private final Handles handles = new Handles();
   private final Diagnostics diagnostics;
   private final PinnedMemory hostMemory = new PinnedMemory();
-  private final Map<SoftDevice, Long> primaryHandles = new HashMap<>();
+  @GuardedBy("this")
+  private final Map<SoftDevice, PrimaryContext> primaries = new HashMap<>();
+
+  @GuardedBy("this")
+  private final Map<PrimaryContext, Long> primaryHandles = new HashMap<>();
+
+  @GuardedBy("this")
   private final Map<SoftPool, Long> poolHandles = new HashMap<>();
 
   /** Nothing where no context is current. */
@@ -84,10 +92,15 @@ final class SoftState {
     }
   }
 
-  /** The handle of a device's primary context: the same for as long as the session lives. */
-  synchronized long primaryHandle(SoftDevice device) {
+  /** Returns the primary context of a device. */
+  synchronized PrimaryContext primary(SoftDevice device) {
+    return primaries.computeIfAbsent(device, PrimaryContext::new);
+  }
+
+  /** Returns the handle of a primary context, the same for as long as the session lives. */
+  synchronized long primaryHandle(PrimaryContext primary) {
     return primaryHandles.computeIfAbsent(
-        device, key -> handles.add(new ContextHandle.Primary(key)));
+        primary, key -> handles.add(new ContextHandle.Primary(key)));
   }
 
   /** The handle of a pool, the same at every asking. */

@@ -7,6 +7,7 @@ import io.gpupool.cuda.ResourceLayout;
 import io.gpupool.cuda.ResourceType;
 import io.gpupool.cuda.TextureCalls;
 import io.gpupool.cuda.TextureLayout;
+import io.gpupool.soft.device.TextureObjects;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftArray;
@@ -35,14 +36,14 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   public int cuTexObjectCreate(long object, long resource, long texture, long view) {
     return call(() -> {
       Optional<TextureResource.View> part = view == 0 ? Optional.empty() : Optional.of(view(view));
-      long value = context().textures().createTexture(resource(resource), sampler(texture), part);
+      long value = new TextureObjects(context()).createTexture(resource(resource), sampler(texture), part);
       Memory.putLong(object, value);
     });
   }
 
   @Override
   public int cuTexObjectDestroy(long object) {
-    return call(() -> context().textures().destroyTexture(object));
+    return call(() -> new TextureObjects(context()).destroyTexture(object));
   }
 
   @Override
@@ -50,7 +51,7 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
     return call(() -> {
       if (resource(resource) instanceof TextureResource.Arrays(List<SoftArray> levels)
           && Memory.getInt(resource + ResourceLayout.RES_TYPE) == ResourceType.ARRAY) {
-        Memory.putLong(object, context().textures().createSurface(levels.getFirst()));
+        Memory.putLong(object, new TextureObjects(context()).createSurface(levels.getFirst()));
       } else {
         throw new GpuException(CudaStatus.INVALID_VALUE, "a surface is made of an array");
       }
@@ -59,7 +60,7 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
 
   @Override
   public int cuSurfObjectDestroy(long object) {
-    return call(() -> context().textures().destroySurface(object));
+    return call(() -> new TextureObjects(context()).destroySurface(object));
   }
 
   private TextureResource resource(long resource) {

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.OperatingSystemMXBean;
+import io.gpupool.soft.device.SoftModule;
 import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftGpu;
@@ -66,11 +67,11 @@ class TimeSliceCostTest {
     GpuTimeSlice slice = new GpuTimeSlice(new SharedSchedule(page), 0, 0);
     try (SoftGpu gpu =
         new SoftGpu(new DeviceSpec(1, 64 << 20, 90), SoftGpu.MissingPtx.FAIL, text -> {})) {
-      SoftContext context = gpu.device(0).createContext(0);
+      SoftContext context = new SoftContext(gpu.device(0), 0);
       SoftStream stream = context.createStream(0, 0);
       SoftFunction function =
-          context
-              .loadModule(
+          SoftModule.load(
+                  context,
                   DeviceImage.parse(
                       MemorySegment.ofArray((PTX + "\0").getBytes(StandardCharsets.UTF_8)), 90))
               .function("count");
@@ -87,7 +88,7 @@ class TimeSliceCostTest {
           gpu.device(0).share(round % 2 == 0 ? DeviceTime.UNSHARED : slice);
           long start = process.getProcessCpuTime();
           for (int i = 0; i < load.launches; i++) {
-            stream.launch(function, shape(load.blocks), params(counter, load.loops));
+            function.launch(stream, shape(load.blocks), params(counter, load.loops));
           }
           stream.completion().await();
           double nanos = process.getProcessCpuTime() - start;

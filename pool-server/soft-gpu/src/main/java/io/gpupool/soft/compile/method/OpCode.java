@@ -22,14 +22,14 @@ import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
 import io.gpupool.soft.compile.lowering.FrameOps;
-import io.gpupool.soft.exec.call.DeviceCalls;
+import io.gpupool.soft.exec.call.BuiltInFunctions;
 import io.gpupool.soft.ptx.Type;
 import java.lang.constant.ClassDesc;
 import java.util.List;
 
 /** The emitter of all operations; it hands each one to the emitter of its group. */
 final class OpCode {
-  private static final ClassDesc DEVICE_CALLS = Code.desc(DeviceCalls.class);
+  private static final ClassDesc BUILT_INS = Code.desc(BuiltInFunctions.class);
 
   private final MoveCode move;
   private final IntegerCode integer;
@@ -172,17 +172,17 @@ final class OpCode {
       case "vprintf" -> {
         code.pushThread();
         code.pushAll(args, Type.U64);
-        code.call(DEVICE_CALLS, "vprintf", "(" + AddressCode.block() + "IJJ)I");
+        code.call(BUILT_INS, "vprintf", "(" + AddressCode.block() + "IJJ)I");
         code.pop(result, Type.B32);
       }
       case "malloc" -> {
         code.push(args.get(0), Type.U64);
-        code.call(DEVICE_CALLS, "malloc", "(" + AddressCode.block() + "J)J");
+        code.call(BUILT_INS, "malloc", "(" + AddressCode.block() + "J)J");
         code.pop(result, Type.B64);
       }
       case "free" -> {
         code.push(args.get(0), Type.U64);
-        code.call(DEVICE_CALLS, "free", "(" + AddressCode.block() + "J)V");
+        code.call(BUILT_INS, "free", "(" + AddressCode.block() + "J)V");
       }
       default -> {
         code.pushThread();
@@ -190,7 +190,7 @@ final class OpCode {
         code.push(args.get(1), Type.U64);
         code.push(args.get(2), Type.U32);
         code.push(args.get(3), Type.U64);
-        code.call(DEVICE_CALLS, "assertFail", "(" + AddressCode.block() + "IJJIJ)V");
+        code.call(BUILT_INS, "assertFail", "(" + AddressCode.block() + "IJJIJ)V");
       }
     }
     return true;

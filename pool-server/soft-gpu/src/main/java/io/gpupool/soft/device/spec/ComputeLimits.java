@@ -17,6 +17,12 @@ public record ComputeLimits(
     int sharedBytesPerMultiprocessor,
     int sharedBytesPerBlockOptIn,
     int sharedBytesReserved) {
+  /** Row alignment of pitched memory. */
+  public static final int PITCH_ALIGNMENT_BYTES = 512;
+
+  /** The first compute capability, times ten, with clusters. */
+  public static final int CLUSTER_CAPABILITY = 90;
+
   public static final int WARP_THREADS = 32;
   public static final int THREADS_PER_BLOCK = 1024;
   public static final int SHARED_BYTES_PER_BLOCK = 48 << 10;

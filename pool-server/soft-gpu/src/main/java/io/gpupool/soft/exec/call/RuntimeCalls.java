@@ -200,7 +200,7 @@ public final class RuntimeCalls {
         thread,
         pointer,
         _ -> {
-          long address = DeviceCalls.malloc(block, bytes);
+          long address = BuiltInFunctions.malloc(block, bytes);
           if (address == 0 && bytes != 0) {
             throw new RuntimeCallException(
                 RuntimeCallException.MEMORY_ALLOCATION, "the device heap is full");
@@ -210,7 +210,7 @@ public final class RuntimeCalls {
   }
 
   public static int free(ThreadBlock block, int thread, long address) {
-    DeviceCalls.free(block, address);
+    BuiltInFunctions.free(block, address);
     return 0;
   }
 

@@ -10,8 +10,8 @@ import java.nio.charset.StandardCharsets;
 /** The functions that every kernel may call: {@code malloc}, {@code free}, {@code vprintf}, and
  * the failure of {@code assert}. Called by generated code.
  */
-public final class DeviceCalls {
-  private DeviceCalls() {}
+public final class BuiltInFunctions {
+  private BuiltInFunctions() {}
 
   /** Allocates device memory; returns its address, or 0. */
   public static long malloc(ThreadBlock block, long bytes) {
