@@ -100,7 +100,7 @@ public final class SoftDevice {
     return usage;
   }
 
-  DeviceTime time() {
+  public DeviceTime time() {
     return time;
   }
 
@@ -131,12 +131,12 @@ public final class SoftDevice {
     return gpu;
   }
 
-  ComputeLimits limits() {
+  public ComputeLimits limits() {
     return limits;
   }
 
   /** Allocates; waits for frees that are still queued rather than being out of memory. */
-  long allocate(long bytes, Object owner) {
+  public long allocate(long bytes, Object owner) {
     while (true) {
       int freesBefore = pendingFrees();
       try {
@@ -152,7 +152,7 @@ public final class SoftDevice {
   }
 
   /** Takes an allocation from the program now; its memory becomes free when the work is done. */
-  Work freeing(long address) {
+  public Work freeing(long address) {
     memory.retire(address);
     synchronized (this) {
       pendingFrees++;

@@ -118,7 +118,7 @@ public final class SoftGpu implements AutoCloseable {
   }
 
   /** The devices that kernels see, in the order in which the program numbers them. */
-  List<SoftDevice> visible() {
+  public List<SoftDevice> visible() {
     return visible;
   }
 
@@ -143,35 +143,35 @@ public final class SoftGpu implements AutoCloseable {
   }
 
   /** The textures and surfaces of all devices. */
-  TextureTable textures() {
+  public TextureTable textures() {
     return textures;
   }
 
-  ValueWaits valueWaits() {
+  public ValueWaits valueWaits() {
     return valueWaits;
   }
 
-  GridRunner runner() {
+  public GridRunner runner() {
     return runner;
   }
 
-  int cores() {
+  public int cores() {
     return cores;
   }
 
-  MissingPtx missingPtx() {
+  public MissingPtx missingPtx() {
     return missingPtx;
   }
 
-  TransferKernels transferKernels() {
+  public TransferKernels transferKernels() {
     return transferKernels;
   }
 
-  KernelCache kernelCache() {
+  public KernelCache kernelCache() {
     return kernelCache;
   }
 
-  PrintfSink printf() {
+  public PrintfSink printf() {
     return printf;
   }
 
@@ -195,7 +195,7 @@ public final class SoftGpu implements AutoCloseable {
    *
    * @throws GpuException INVALID_VALUE if it is the address of no device's memory
    */
-  SoftDevice requireDeviceOf(long address) {
+  public SoftDevice requireDeviceOf(long address) {
     SoftDevice device = deviceOf(address);
     if (device == null) {
       throw new GpuException(
@@ -205,7 +205,7 @@ public final class SoftGpu implements AutoCloseable {
   }
 
   /** The device whose memory an address belongs to, or null. */
-  @Nullable SoftDevice deviceOf(long address) {
+  public @Nullable SoftDevice deviceOf(long address) {
     for (SoftDevice device : devices) {
       if (device.memory().covers(address)) {
         return device;

@@ -141,7 +141,7 @@ public final class SoftPool {
     }
   }
 
-  long allocate(long bytes) {
+  public long allocate(long bytes) {
     synchronized (this) {
       if (ofAnotherProcess) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "the pool is another process's");
@@ -163,7 +163,7 @@ public final class SoftPool {
     return address;
   }
 
-  synchronized void freed(long bytes) {
+  public synchronized void freed(long bytes) {
     usedBytes -= bytes;
   }
 

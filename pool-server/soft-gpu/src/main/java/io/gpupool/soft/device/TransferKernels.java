@@ -18,7 +18,7 @@ import java.util.Map;
  * Kernels that copy and fill for kernels, so that these accesses are checked, counted and ended
  * like all others of a kernel. Any thread may call it.
  */
-final class TransferKernels {
+public final class TransferKernels {
   private static final int THREADS = 128;
   private static final int MAX_BLOCKS = 64;
   private static final int PARAM_BYTES = 9 * Long.BYTES;
@@ -93,13 +93,13 @@ final class TransferKernels {
   }
 
   /** A copy of a box. */
-  Prepared copy(Box to, Box from) {
+  public Prepared copy(Box to, Box from) {
     return prepare(
         "memcpy", LOAD, to, new long[] {from.address(), from.pitchBytes(), sliceBytes(from)});
   }
 
   /** A fill with a byte. */
-  Prepared fill(Box to, int value) {
+  public Prepared fill(Box to, int value) {
     return prepare("memset", "", to, new long[] {(value & 0xFFL) * 0x0101_0101_0101_0101L, 0, 0});
   }
 

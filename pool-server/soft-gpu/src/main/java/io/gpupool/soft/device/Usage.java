@@ -38,14 +38,14 @@ public final class Usage {
     return busyNanos + (activeKernels > 0 ? System.nanoTime() - activeSince : 0);
   }
 
-  synchronized void kernelStarts() {
+  public synchronized void kernelStarts() {
     launches.increment();
     if (activeKernels++ == 0) {
       activeSince = System.nanoTime();
     }
   }
 
-  void kernelEnds(long kernelCoreNanos) {
+  public void kernelEnds(long kernelCoreNanos) {
     coreNanos.add(kernelCoreNanos);
     synchronized (this) {
       if (--activeKernels == 0) {
@@ -54,11 +54,11 @@ public final class Usage {
     }
   }
 
-  void launchSkipped() {
+  public void launchSkipped() {
     skippedLaunches.increment();
   }
 
-  void copied(long bytes) {
+  public void copied(long bytes) {
     copiedBytes.add(bytes);
   }
 }

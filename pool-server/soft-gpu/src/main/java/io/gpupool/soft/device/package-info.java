@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Devices, contexts, streams, events, modules and functions, by the rules of the CUDA driver. */
+/** The devices of a process: their memory, their pools and their attributes. */
 @NullMarked
 package io.gpupool.soft.device;
 

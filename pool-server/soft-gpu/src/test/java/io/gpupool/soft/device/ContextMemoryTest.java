@@ -5,6 +5,10 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.PrimaryContext;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.memory.Allocation;
 import java.util.concurrent.CompletableFuture;

@@ -6,6 +6,8 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;

@@ -5,6 +5,9 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -5,6 +5,9 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.PrintfSink;

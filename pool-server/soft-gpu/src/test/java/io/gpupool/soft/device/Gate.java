@@ -8,7 +8,7 @@ import io.gpupool.soft.device.work.HostTask;
 import org.jspecify.annotations.Nullable;
 
 /** A host task that lasts until a test opens it. */
-final class Gate implements HostTask {
+public final class Gate implements HostTask {
   private @Nullable Runnable done;
 
   @Override

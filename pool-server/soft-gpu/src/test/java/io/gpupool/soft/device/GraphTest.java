@@ -10,6 +10,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.context.SoftCondition;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.graph.GraphOperation;
 import io.gpupool.soft.device.graph.SoftGraph;
 import io.gpupool.soft.device.graph.SoftGraphExec;

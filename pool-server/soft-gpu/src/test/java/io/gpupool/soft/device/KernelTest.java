@@ -6,6 +6,11 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftFunction;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.image.DeviceImage;
@@ -141,6 +146,7 @@ final class KernelTest {
 
   @Test
   void kernel_writesOutOfRange_makesItsContextUnusableForEver() throws InterruptedException {
+    SoftEvent event = context.createEvent(0);
     SoftFunction poke = load().function("poke");
     long mine = context.allocate(4);
     Gate gate = new Gate();
@@ -170,7 +176,7 @@ final class KernelTest {
     assertStatus(context::requireUsable, CudaStatus.ILLEGAL_ADDRESS);
     assertStatus(() -> context.allocate(4), CudaStatus.ILLEGAL_ADDRESS);
     assertStatus(() -> stream.fill(mine, 0, 0, 4, 1, 1), CudaStatus.ILLEGAL_ADDRESS);
-    assertStatus(() -> other.record(new SoftEvent(context, 0)), CudaStatus.ILLEGAL_ADDRESS);
+    assertStatus(() -> other.record(event), CudaStatus.ILLEGAL_ADDRESS);
     assertThat(context.fault().orElseThrow()).hasMessageContaining("poke");
   }
 

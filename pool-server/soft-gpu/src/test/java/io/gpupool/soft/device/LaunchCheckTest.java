@@ -6,6 +6,11 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.module.LaunchCheck;
+import io.gpupool.soft.device.module.Occupancy;
+import io.gpupool.soft.device.module.SoftFunction;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.image.DeviceImage;

@@ -4,6 +4,9 @@ package io.gpupool.soft.device;
 import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.spec.Limits;
 import io.gpupool.soft.image.DeviceImage;

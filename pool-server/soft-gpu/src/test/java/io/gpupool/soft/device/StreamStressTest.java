@@ -3,6 +3,9 @@ package io.gpupool.soft.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -6,6 +6,14 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.device.array.SoftArray;
+import io.gpupool.soft.device.array.SoftReferences;
+import io.gpupool.soft.device.array.TextureObjects;
+import io.gpupool.soft.device.array.TextureResource;
+import io.gpupool.soft.device.context.PitchedRegion;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.ArrayShape;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Completion;

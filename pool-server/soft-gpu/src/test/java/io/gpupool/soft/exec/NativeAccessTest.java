@@ -55,7 +55,7 @@ class NativeAccessTest {
           Map.entry("memory/HostBuffer", "the bytes that it has allocated"),
           Map.entry("memory/SharedMarks", "the marks of a file that it has mapped"),
           Map.entry(
-              "device/PitchedRegion",
+              "device/context/PitchedRegion",
               "memory of the worker that holds what a copy brings or takes"));
 
   /** Classes that emit reads and writes of native memory into the code of kernels. */

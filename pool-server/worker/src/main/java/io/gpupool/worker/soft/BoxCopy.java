@@ -3,9 +3,9 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.PitchedRegion;
-import io.gpupool.soft.device.SoftArray;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.array.SoftArray;
+import io.gpupool.soft.device.context.PitchedRegion;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.worker.os.Memory;
 
 /**

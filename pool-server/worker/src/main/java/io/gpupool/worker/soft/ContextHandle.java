@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.PrimaryContext;
+import io.gpupool.soft.device.context.PrimaryContext;
+import io.gpupool.soft.device.context.SoftContext;
 
 /** A context as a handle names it. */
 sealed interface ContextHandle {

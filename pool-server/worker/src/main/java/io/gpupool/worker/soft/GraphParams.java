@@ -3,9 +3,9 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.graph.GraphOperation;
+import io.gpupool.soft.device.module.SoftFunction;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;

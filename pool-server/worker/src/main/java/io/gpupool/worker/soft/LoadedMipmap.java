@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft;
 
-import io.gpupool.soft.device.SoftArray;
-import io.gpupool.soft.device.SoftMipmap;
+import io.gpupool.soft.device.array.SoftArray;
+import io.gpupool.soft.device.array.SoftMipmap;
 import io.gpupool.soft.device.spec.ArrayShape;
 import java.util.HashMap;
 import java.util.List;

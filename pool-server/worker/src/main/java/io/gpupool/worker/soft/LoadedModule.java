@@ -2,8 +2,8 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftFunction;
-import io.gpupool.soft.device.SoftModule;
+import io.gpupool.soft.device.module.SoftFunction;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.ptx.VariableKind;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;

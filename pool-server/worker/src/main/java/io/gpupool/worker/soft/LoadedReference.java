@@ -3,9 +3,9 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftReferences;
-import io.gpupool.soft.device.TextureResource;
+import io.gpupool.soft.device.array.SoftReferences;
+import io.gpupool.soft.device.array.TextureResource;
+import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.ptx.VariableKind;
 import io.gpupool.soft.texture.AddressMode;
 import io.gpupool.soft.texture.Sampler;

@@ -4,8 +4,8 @@ package io.gpupool.worker.soft;
 import io.gpupool.cuda.ArrayCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftArray;
-import io.gpupool.soft.device.SoftMipmap;
+import io.gpupool.soft.device.array.SoftArray;
+import io.gpupool.soft.device.array.SoftMipmap;
 import io.gpupool.soft.device.spec.ArrayShape;
 import io.gpupool.worker.os.Memory;
 

@@ -3,11 +3,11 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.PrimaryContext;
-import io.gpupool.soft.device.SoftContext;
 import io.gpupool.soft.device.SoftDevice;
-import io.gpupool.soft.device.SoftFunction;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.PrimaryContext;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftFunction;
 import io.gpupool.worker.soft.LoadedModule.LoadedFunction;
 import java.util.function.Supplier;
 

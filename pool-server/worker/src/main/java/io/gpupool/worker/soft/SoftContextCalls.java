@@ -2,8 +2,8 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ContextCalls;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.PrimaryContext;
+import io.gpupool.soft.device.context.PrimaryContext;
+import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about contexts. */

@@ -2,7 +2,7 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.CopyCalls;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import java.lang.foreign.MemorySegment;
 

@@ -4,7 +4,7 @@ package io.gpupool.worker.soft;
 import io.gpupool.cuda.FunctionCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.Occupancy;
+import io.gpupool.soft.device.module.Occupancy;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.worker.os.Memory;

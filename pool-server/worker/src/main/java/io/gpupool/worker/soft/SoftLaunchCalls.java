@@ -5,7 +5,7 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.LaunchCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.device.module.SoftFunction;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.worker.os.Memory;

@@ -2,7 +2,7 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.MemoryCalls;
-import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls that allocate, free and account for memory. */

@@ -3,9 +3,9 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ModuleCalls;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftFunction;
-import io.gpupool.soft.device.SoftModule;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.module.SoftFunction;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.MemorySegment;

@@ -5,7 +5,7 @@ import io.gpupool.cuda.MemoryPoolCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftPool;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.worker.os.Memory;
 
 /** Driver calls about memory pools. */

@@ -2,8 +2,8 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ReferenceCalls;
-import io.gpupool.soft.device.SoftArray;
-import io.gpupool.soft.device.TextureResource;
+import io.gpupool.soft.device.array.SoftArray;
+import io.gpupool.soft.device.array.TextureResource;
 import io.gpupool.soft.ptx.VariableKind;
 import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.worker.os.Memory;

@@ -6,9 +6,9 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.StreamCalls;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftEvent;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.worker.os.Memory;
 

@@ -5,7 +5,7 @@ import io.gpupool.cuda.MemoryOperationLayout;
 import io.gpupool.cuda.MemoryOperationType;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.ValueWait;
 import io.gpupool.worker.os.Memory;
 

@@ -6,11 +6,11 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.OperatingSystemMXBean;
-import io.gpupool.soft.device.SoftModule;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftFunction;
 import io.gpupool.soft.device.SoftGpu;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
+import io.gpupool.soft.device.module.SoftFunction;
+import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.DeviceTime;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device.graph;
 
-import io.gpupool.soft.device.ContextWork;
+import io.gpupool.soft.device.context.ContextWork;
 import io.gpupool.soft.device.work.CompletionHandoff;
 import java.util.List;
 import java.util.Optional;

@@ -3,10 +3,10 @@ package io.gpupool.soft.device.graph;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftCondition;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftEvent;
-import io.gpupool.soft.device.SoftFunction;
+import io.gpupool.soft.device.context.SoftCondition;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
+import io.gpupool.soft.device.module.SoftFunction;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Copying;
 import io.gpupool.soft.device.work.Work;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device.graph;
 
-import io.gpupool.soft.device.SoftCondition;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftEvent;
+import io.gpupool.soft.device.context.SoftCondition;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftEvent;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.EmptyWork;
 import io.gpupool.soft.device.work.Scheduler;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device.graph;
 
-import io.gpupool.soft.device.ContextWork;
-import io.gpupool.soft.device.SoftContext;
+import io.gpupool.soft.device.context.ContextWork;
+import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.work.Transfer;
 
 /** A copy or fill as a node of a graph. */

@@ -3,9 +3,9 @@ package io.gpupool.soft.device.graph;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import io.gpupool.soft.device.SoftCondition;
-import io.gpupool.soft.device.SoftContext;
-import io.gpupool.soft.device.SoftStream;
+import io.gpupool.soft.device.context.SoftCondition;
+import io.gpupool.soft.device.context.SoftContext;
+import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.EmptyWork;
 import io.gpupool.soft.device.work.Scheduler;
