@@ -9,29 +9,18 @@ import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.BlockTime;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.DeviceTime;
-import io.gpupool.soft.exec.launch.FaultPlace;
-import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
-import io.gpupool.soft.exec.launch.PrintfSink;
-import io.gpupool.soft.memory.HostBuffer;
-import io.gpupool.soft.memory.MemoryMap;
-import io.gpupool.soft.texture.ReferenceTable;
-import io.gpupool.soft.texture.TextureTable;
-import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.util.Deque;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The work of a grid, shared out to worker threads. They enter, run some blocks, and leave; the last
- * one to leave a grid with nothing left to do completes it.
+ * The work of a grid, shared out to worker threads. They enter, run some blocks, and leave; the
+ * last one to leave a grid with nothing left to do completes it.
  */
 final class GridTask implements DeviceTime.Use {
   /** Blocks taken at once; small enough that a slice stays short. */
@@ -158,7 +147,9 @@ final class GridTask implements DeviceTime.Use {
 
   private void runNew(BlockPool pool, long first, int count) {
     BlockCluster cluster = null;
-    for (long index = first; index < Math.min(first + count, clusters) && !grid.isStopped(); index++) {
+    for (long index = first;
+        index < Math.min(first + count, clusters) && !grid.isStopped();
+        index++) {
       if (cluster == null) {
         cluster = enter(pool);
         if (cluster == null) {

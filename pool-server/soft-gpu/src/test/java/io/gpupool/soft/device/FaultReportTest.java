@@ -110,7 +110,8 @@ final class FaultReportTest {
     try (SoftGpu closed = gpu) {
       SoftContext context = new SoftContext(closed.device(0), 0);
       SoftModule module =
-          SoftModule.load(context, 
+          SoftModule.load(
+              context,
               DeviceImage.parse(MemorySegment.ofArray(PTX.getBytes(StandardCharsets.UTF_8)), 90));
       SoftStream stream = context.createStream(0, 0);
       MemorySegment params = MemorySegment.ofArray(new long[2]);

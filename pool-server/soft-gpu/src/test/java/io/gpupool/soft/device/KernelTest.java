@@ -81,9 +81,12 @@ final class KernelTest {
     long data = context.allocate(4 * count);
     stream.write(data, MemorySegment.ofArray(host.array()));
 
-    module.function("scale").launch(stream,
-        shape((count + 255) / 256, 256),
-        params(16, block -> block.putLong(0, data).putFloat(8, 3f).putInt(12, count)));
+    module
+        .function("scale")
+        .launch(
+            stream,
+            shape((count + 255) / 256, 256),
+            params(16, block -> block.putLong(0, data).putFloat(8, 3f).putInt(12, count)));
 
     ByteBuffer result =
         ByteBuffer.wrap(readBytes(stream, data, 4 * count)).order(ByteOrder.LITTLE_ENDIAN);
@@ -99,11 +102,14 @@ final class KernelTest {
 
   @Test
   void kernel_throughPointerVariable_changesTheOther() throws InterruptedException {
-    SoftModule module = SoftModule.load(context, DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
+    SoftModule module =
+        SoftModule.load(context, DeviceImage.parse(SampleImages.image("sample.ptx"), 90));
     long out = context.allocate(4);
 
     for (int round = 0; round < 3; round++) {
-      module.function("count").launch(stream, shape(5, 128), params(32, block -> block.putLong(0, out)));
+      module
+          .function("count")
+          .launch(stream, shape(5, 128), params(32, block -> block.putLong(0, out)));
     }
 
     byte[] bytes = readBytes(stream, module.variable("counter").address(), 4);
@@ -245,7 +251,8 @@ final class KernelTest {
   }
 
   private static void poke(SoftFunction poke, SoftStream stream, long target, int value) {
-    poke.launch(stream, shape(1, 1), params(12, block -> block.putLong(0, target).putInt(8, value)));
+    poke.launch(
+        stream, shape(1, 1), params(12, block -> block.putLong(0, target).putInt(8, value)));
   }
 
   private static LaunchShape shape(int grid, int threads) {

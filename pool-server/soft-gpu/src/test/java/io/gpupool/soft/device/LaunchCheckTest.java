@@ -107,7 +107,8 @@ final class LaunchCheckTest {
             + ".visible .entry apart() .explicitcluster { ret; }\n"
             + ".visible .entry pairs() .explicitcluster .reqnctapercluster 2 { ret; }\n";
     SoftModule clustered =
-        SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
+        SoftModule.load(
+            context, DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
     SoftFunction apart = clustered.function("apart");
     LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
 
@@ -136,9 +137,10 @@ final class LaunchCheckTest {
 
     assertStatus(
         () ->
-            scale.launch(other.legacyStream(),
-                    new LaunchShape(1, 1, 1, 32, 1, 1, 0, false),
-                    MemorySegment.ofArray(new byte[16])),
+            scale.launch(
+                other.legacyStream(),
+                new LaunchShape(1, 1, 1, 32, 1, 1, 0, false),
+                MemorySegment.ofArray(new byte[16])),
         CudaStatus.INVALID_HANDLE);
   }
 

@@ -50,7 +50,8 @@ final class NestedLaunchTest {
 
   private SoftModule load() {
     try (InputStream in = NestedLaunchTest.class.getResourceAsStream("/kernels/nested.ptx")) {
-      return SoftModule.load(context, image(new String(in.readAllBytes(), StandardCharsets.US_ASCII)));
+      return SoftModule.load(
+          context, image(new String(in.readAllBytes(), StandardCharsets.US_ASCII)));
     } catch (IOException e) {
       throw new AssertionError(e);
     }
@@ -59,9 +60,12 @@ final class NestedLaunchTest {
   private Completion launch(SoftModule module, String kernel, long argument) {
     stream.fill(out, 0, 0, 4 * WORDS, 1, 1);
     ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).putLong(0, argument);
-    return module.function(kernel).launch(stream,
-        new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
-        MemorySegment.ofArray(params.array()));
+    return module
+        .function(kernel)
+        .launch(
+            stream,
+            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            MemorySegment.ofArray(params.array()));
   }
 
   private int[] words(int count) throws InterruptedException {
@@ -230,9 +234,12 @@ final class NestedLaunchTest {
     SoftContext second = new SoftContext(gpu.device(1), 0);
     SoftStream its = second.legacyStream();
     long at = second.allocate(16);
-    SoftModule.load(second, image(asks)).function("asks").launch(its,
-        new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
-        MemorySegment.ofArray(new long[] {at}));
+    SoftModule.load(second, image(asks))
+        .function("asks")
+        .launch(
+            its,
+            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            MemorySegment.ofArray(new long[] {at}));
 
     ByteBuffer told = ByteBuffer.wrap(readBytes(its, at, 16)).order(ByteOrder.LITTLE_ENDIAN);
     second.requireUsable();
@@ -244,7 +251,8 @@ final class NestedLaunchTest {
   @Test
   void kernelThatCannotRun_isRefusedWithTheLaunchThatMayLaunchIt() {
     SoftModule module =
-        SoftModule.load(context, 
+        SoftModule.load(
+            context,
             image(
                 HEAD
                     + """
@@ -266,7 +274,8 @@ final class NestedLaunchTest {
   @Test
   void function_declaredOtherwise_isRefused() {
     SoftModule module =
-        SoftModule.load(context, 
+        SoftModule.load(
+            context,
             image(
                 HEAD
                     + """

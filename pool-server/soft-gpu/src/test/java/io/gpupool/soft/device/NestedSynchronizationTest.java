@@ -130,9 +130,12 @@ final class NestedSynchronizationTest {
       SoftStream stream = context.legacyStream();
       long at = context.allocate(8);
       stream.fill(at, 0, 0, 8, 1, 1);
-      SoftModule.load(context, image(86)).function(kernel).launch(stream,
-          new LaunchShape(blocks, 1, 1, 1, 1, 1, 0, false),
-          MemorySegment.ofArray(new long[] {at}));
+      SoftModule.load(context, image(86))
+          .function(kernel)
+          .launch(
+              stream,
+              new LaunchShape(blocks, 1, 1, 1, 1, 1, 0, false),
+              MemorySegment.ofArray(new long[] {at}));
 
       byte[] result = readBytes(stream, at, 4);
       context.requireUsable();

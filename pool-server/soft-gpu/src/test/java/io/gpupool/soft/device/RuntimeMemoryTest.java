@@ -58,14 +58,18 @@ final class RuntimeMemoryTest {
   @Test
   void resize_thatWaitsForMemoryBehindAKernel_letsTheKernelReadNames() throws Exception {
     byte[] text = KERNEL.getBytes(StandardCharsets.US_ASCII);
-    SoftModule module = SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(text), 90));
+    SoftModule module =
+        SoftModule.load(context, DeviceImage.parse(MemorySegment.ofArray(text), 90));
     long flag = context.allocate(4);
     long out = context.allocate(8);
     long most = context.allocate(TestGpu.MEMORY_BYTES * 3 / 4);
     stream.fill(flag, 0, 0, 4, 1, 1);
-    module.function("late_name").launch(stream,
-        new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
-        MemorySegment.ofArray(new long[] {flag, out}));
+    module
+        .function("late_name")
+        .launch(
+            stream,
+            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            MemorySegment.ofArray(new long[] {flag, out}));
     stream.free(most);
 
     Thread resizing =

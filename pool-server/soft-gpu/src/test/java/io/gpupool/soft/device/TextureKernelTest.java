@@ -231,7 +231,8 @@ final class TextureKernelTest {
       throws InterruptedException {
     SoftModule module = load("tex.2d.v4.f32.f32 {%r1, _, _, _}, [plane, {%f1, %f2}];");
     long symbol = module.reference("plane", VariableKind.TEXTURE);
-    new SoftReferences(context).bind(
+    new SoftReferences(context)
+        .bind(
             symbol,
             () -> new TextureResource.Linear(1, TexelFormat.of(FLOAT, 1), 64),
             TextureKernelTest::points);

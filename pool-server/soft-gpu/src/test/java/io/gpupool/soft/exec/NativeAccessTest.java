@@ -39,7 +39,8 @@ class NativeAccessTest {
           Map.entry("exec/call/RuntimeCalls", "Checks for each result and argument in memory"),
           Map.entry("exec/access/TensorCopies", "Checks for the map, each row and each piece"),
           Map.entry("exec/access/Reductions", "Checks for each element"),
-          Map.entry("exec/access/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
+          Map.entry(
+              "exec/access/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
           Map.entry("exec/access/Textures", "the memory of the texels"),
           Map.entry("exec/block/ThreadBlock", "the block's own pages"),
           Map.entry("exec/call/Printf", "Checks for each byte and argument"),

@@ -67,7 +67,4 @@ final class LoadedModule {
     names.close();
     module.unload();
   }
-
-  /** A function as a handle names it. */
-  record LoadedFunction(SoftFunction function, LoadedModule module) {}
 }

@@ -18,7 +18,8 @@ final class SoftArrayCalls extends SoftCalls implements ArrayCalls {
   @Override
   public int cuArray3DCreate_v2(long array, long descriptor) {
     return call(() ->
-        Memory.putLong(array, state().handles().add(SoftArray.create(context(), shape(descriptor)))));
+        Memory.putLong(
+            array, state().handles().add(SoftArray.create(context(), shape(descriptor)))));
   }
 
   @Override

@@ -6,7 +6,6 @@ import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
-import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import java.nio.charset.StandardCharsets;

@@ -7,8 +7,6 @@ import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.context.PrimaryContext;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
-import io.gpupool.soft.device.module.SoftFunction;
-import io.gpupool.worker.soft.LoadedModule.LoadedFunction;
 import java.util.function.Supplier;
 
 /** A group of the software GPU's driver calls. */
@@ -76,11 +74,6 @@ abstract class SoftCalls {
     return handle == 0 || handle == 1
         ? context().legacyStream()
         : state().handles().get(handle, SoftStream.class);
-  }
-
-  /** The function of a handle. */
-  final SoftFunction function(long handle) {
-    return state().handles().get(handle, LoadedFunction.class).function();
   }
 
   /** One driver call. */

@@ -8,7 +8,6 @@ import io.gpupool.soft.device.module.Occupancy;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.soft.LoadedModule.LoadedFunction;
 import java.util.List;
 
 /** Driver calls about functions of modules: their attributes, parameters and occupancy. */
@@ -25,12 +24,15 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
 
   @Override
   public int cuFuncGetAttribute(long value, int attribute, long function) {
-    return call(() -> Memory.putInt(value, function(function).attribute(attribute)));
+    return call(() ->
+        Memory.putInt(
+            value, LoadedFunction.find(state().handles(), function).attribute(attribute)));
   }
 
   @Override
   public int cuFuncSetAttribute(long function, int attribute, int value) {
-    return call(() -> function(function).setAttribute(attribute, value));
+    return call(
+        () -> LoadedFunction.find(state().handles(), function).setAttribute(attribute, value));
   }
 
   @Override
@@ -54,7 +56,7 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
   @Override
   public int cuFuncGetParamInfo(long function, long index, long offset, long size) {
     return call(() -> {
-      List<ParamInfo> params = function(function).info().params();
+      List<ParamInfo> params = LoadedFunction.find(state().handles(), function).info().params();
       if (index < 0 || index >= params.size()) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "there is no parameter " + index);
       }
@@ -71,7 +73,9 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
       long blocks, long function, int threads, long sharedBytes) {
     return call(() ->
         Memory.putInt(
-            blocks, Occupancy.blocksPerMultiprocessor(function(function), threads, sharedBytes)));
+            blocks,
+            Occupancy.blocksPerMultiprocessor(
+                LoadedFunction.find(state().handles(), function), threads, sharedBytes)));
   }
 
   @Override
@@ -84,7 +88,8 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
   public int cuOccupancyMaxPotentialClusterSize(long size, long function, long config) {
     return call(() -> {
       LaunchConfig.read(config);
-      Memory.putInt(size, Occupancy.clusterBlocks(function(function)));
+      Memory.putInt(
+          size, Occupancy.clusterBlocks(LoadedFunction.find(state().handles(), function)));
     });
   }
 
@@ -93,7 +98,10 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
     return call(() -> {
       LaunchShape shape = LaunchConfig.read(config).shape();
       int multiprocessors = context().device().attribute(MULTIPROCESSOR_COUNT);
-      Memory.putInt(clusters, Occupancy.activeClusters(function(function), shape, multiprocessors));
+      Memory.putInt(
+          clusters,
+          Occupancy.activeClusters(
+              LoadedFunction.find(state().handles(), function), shape, multiprocessors));
     });
   }
 
@@ -102,12 +110,14 @@ final class SoftFunctionCalls extends SoftCalls implements FunctionCalls {
       long bytes, long function, int blocks, int threads) {
     return call(() ->
         Memory.putLong(
-            bytes, Occupancy.availableDynamicSharedBytes(function(function), blocks, threads)));
+            bytes,
+            Occupancy.availableDynamicSharedBytes(
+                LoadedFunction.find(state().handles(), function), blocks, threads)));
   }
 
   private int preference(long function, int config) {
     return call(() -> {
-      function(function);
+      LoadedFunction.find(state().handles(), function);
       if (config < 0 || config >= PREFERENCE_VALUES) {
         throw new GpuException(CudaStatus.INVALID_VALUE, "there is no preference " + config);
       }

@@ -187,7 +187,8 @@ final class SoftGraphCalls extends SoftCalls implements GraphCalls {
   }
 
   private GraphOperation.Kernel kernel(long params) {
-    return GraphParams.kernel(function(Memory.getLong(params)), params);
+    return GraphParams.kernel(
+        LoadedFunction.find(state().handles(), Memory.getLong(params)), params);
   }
 
   /** Adds a node whose operation could be done now. */

@@ -94,8 +94,7 @@ final class SoftGreenCalls extends SoftCalls implements GreenContextCalls {
 
   @Override
   public int cuGreenCtxDestroy(long green) {
-    return call(
-        () -> state().handles().remove(green, ContextHandle.Green.class).owner().release());
+    return call(() -> state().handles().remove(green, ContextHandle.Green.class).owner().release());
   }
 
   @Override

@@ -76,7 +76,7 @@ final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
   }
 
   private void launch(long function, LaunchShape shape, long stream, long params, long extra) {
-    SoftFunction target = function(function);
+    SoftFunction target = LoadedFunction.find(state().handles(), function);
     target.launch(stream(stream), shape, parameterBlock(target, params, extra));
   }
 

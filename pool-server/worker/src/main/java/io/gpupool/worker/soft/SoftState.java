@@ -23,6 +23,7 @@ final class SoftState {
   private final Handles handles = new Handles();
   private final Diagnostics diagnostics;
   private final PinnedMemory hostMemory = new PinnedMemory();
+
   @GuardedBy("this")
   private final Map<SoftDevice, PrimaryContext> primaries = new HashMap<>();
 

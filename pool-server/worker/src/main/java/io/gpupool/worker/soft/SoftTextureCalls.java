@@ -37,7 +37,8 @@ final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   public int cuTexObjectCreate(long object, long resource, long texture, long view) {
     return call(() -> {
       Optional<TextureResource.View> part = view == 0 ? Optional.empty() : Optional.of(view(view));
-      long value = new TextureObjects(context()).createTexture(resource(resource), sampler(texture), part);
+      long value =
+          new TextureObjects(context()).createTexture(resource(resource), sampler(texture), part);
       Memory.putLong(object, value);
     });
   }

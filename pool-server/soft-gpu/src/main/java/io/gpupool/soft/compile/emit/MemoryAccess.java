@@ -18,8 +18,8 @@ import java.util.Optional;
  * the JDK's internal Unsafe. Kernels have thousands of accesses; one through a memory segment makes
  * the JIT compiler create a hundred nodes where this makes a handful, and it gives up inlining
  * early. Needs {@code --add-exports java.base/jdk.internal.misc=ALL-UNNAMED}; without it kernels
- * use {@link io.gpupool.soft.exec.memory.Raw} and {@link io.gpupool.soft.exec.access.Checks}, and run
- * slower.
+ * use {@link io.gpupool.soft.exec.memory.Raw} and {@link io.gpupool.soft.exec.access.Checks}, and
+ * run slower.
  */
 public final class MemoryAccess {
   private static final String NAME = "io.gpupool.soft.kernel.MemoryAccess";

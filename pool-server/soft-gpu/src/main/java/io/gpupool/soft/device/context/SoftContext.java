@@ -183,7 +183,9 @@ public final class SoftContext {
           CudaStatus.INVALID_VALUE,
           widthBytes + " bytes x " + height + " rows of " + elementBytes + "-byte elements");
     }
-    long pitch = (widthBytes + ComputeLimits.PITCH_ALIGNMENT_BYTES - 1) & -ComputeLimits.PITCH_ALIGNMENT_BYTES;
+    long pitch =
+        (widthBytes + ComputeLimits.PITCH_ALIGNMENT_BYTES - 1)
+            & -ComputeLimits.PITCH_ALIGNMENT_BYTES;
     return new Pitched(device.allocate(pitch * height, this), pitch);
   }
 

@@ -40,7 +40,8 @@ public final class Fragments {
    *
    * @param at the first of its words
    */
-  private Fragments(ThreadBlock block, int thread, Area area, MatrixType type, int[] words, int at) {
+  private Fragments(
+      ThreadBlock block, int thread, Area area, MatrixType type, int[] words, int at) {
     this.block = block;
     this.thread = thread;
     this.area = area;

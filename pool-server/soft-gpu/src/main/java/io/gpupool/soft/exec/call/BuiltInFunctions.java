@@ -7,8 +7,9 @@ import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import java.nio.charset.StandardCharsets;
 
-/** The functions that every kernel may call: {@code malloc}, {@code free}, {@code vprintf}, and
- * the failure of {@code assert}. Called by generated code.
+/**
+ * The functions that every kernel may call: {@code malloc}, {@code free}, {@code vprintf}, and the
+ * failure of {@code assert}. Called by generated code.
  */
 public final class BuiltInFunctions {
   private BuiltInFunctions() {}
