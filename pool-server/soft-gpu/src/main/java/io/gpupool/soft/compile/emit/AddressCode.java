@@ -102,37 +102,12 @@ public final class AddressCode {
           op.source(), "accesses the kernel's parameters, which can only be loaded");
     }
     if (space == Space.PARAM && base instanceof Value.Int(long constant)) {
-      long place = constant + offset;
-      if (place < 0 || place > paramBytes - bytes) {
-        throw new RefusedException(
-            op.source(), "reads outside of the kernel's parameters, of " + paramBytes + " bytes");
-      }
-      code.blockField("params", ConstantDescs.CD_long);
-      cb.loadConstant(place);
-      cb.ladd();
+      pushParam(op, constant + offset, bytes);
       return;
     }
     code.pushBlock();
     switch (space) {
-      case SHARED -> {
-        boolean cluster = op.has("shared::cluster");
-        boolean narrow =
-            base instanceof VReg register
-                ? register.type().bits() == 32
-                : base instanceof Value.Int(long constant) && constant + offset < 1 << 30;
-        if (narrow && !cluster) {
-          pushInt(base, offset);
-        } else {
-          pushLong(base, offset);
-        }
-        cb.loadConstant(bytes);
-        if (cluster) {
-          code.call(Code.CHECKS, "sharedCluster", "(" + block() + "JI)J");
-          return;
-        }
-        String narrowOrWide = narrow ? "I" : "J";
-        code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
-      }
+      case SHARED -> pushShared(op, base, offset, bytes);
       case LOCAL, GENERIC -> {
         code.pushThread();
         pushLong(base, offset);
@@ -153,6 +128,38 @@ public final class AddressCode {
             "(" + block() + "JI)J");
       }
     }
+  }
+
+  /** Pushes the native address of a parameter, whose place is known. */
+  private void pushParam(Op op, long place, int bytes) {
+    if (place < 0 || place > paramBytes - bytes) {
+      throw new RefusedException(
+          op.source(), "reads outside of the kernel's parameters, of " + paramBytes + " bytes");
+    }
+    code.blockField("params", ConstantDescs.CD_long);
+    cb.loadConstant(place);
+    cb.ladd();
+  }
+
+  /** Turns the block on the stack into the native address of an access to shared memory. */
+  private void pushShared(Op op, Value base, long offset, int bytes) {
+    boolean cluster = op.has("shared::cluster");
+    boolean narrow =
+        base instanceof VReg register
+            ? register.type().bits() == 32
+            : base instanceof Value.Int(long constant) && constant + offset < 1 << 30;
+    if (narrow && !cluster) {
+      pushInt(base, offset);
+    } else {
+      pushLong(base, offset);
+    }
+    cb.loadConstant(bytes);
+    if (cluster) {
+      code.call(Code.CHECKS, "sharedCluster", "(" + block() + "JI)J");
+      return;
+    }
+    String narrowOrWide = narrow ? "I" : "J";
+    code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
   }
 
   public static String block() {
