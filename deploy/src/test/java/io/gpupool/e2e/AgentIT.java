@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.LeaseInfo;
@@ -54,7 +55,9 @@ class AgentIT {
           agent.program(Distribution.LOAD, "kernels").with("GPUPOOL_CLASS", "latency").start()) {
         serving.send("how much?");
         serving.awaitLine(line -> line.startsWith("load kernels"));
-        assertThat(pool.leases()).extracting(LeaseInfo::getClass_).containsExactly("latency");
+        assertThat(pool.leases())
+            .extracting(LeaseInfo::getClass_)
+            .containsExactly(LEASE_CLASS_LATENCY);
       }
       Program.Ended refused =
           agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -115,7 +116,7 @@ class CrashIT {
         awaitHeld(second);
         LeaseInfo after = second.leases().getFirst();
         assertThat(after.getId()).isEqualTo(lease);
-        assertThat(after.getClass_()).isEqualTo("latency");
+        assertThat(after.getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
         assertThat(after.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
         assertThat(after.getGrants(0).getGrant().getHard()).isTrue();
         assertThat(second.gpus().getFirst().getFreeComputePercent()).isEqualTo(20);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static io.gpupool.control.v1.GpuInfo.Health.HEALTH_HEALTHY;
+import static io.gpupool.control.v1.GpuInfo.Health.HEALTH_UNHEALTHY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -36,7 +38,7 @@ class NvidiaServerIT {
   void fault_ofTheGpu_takesItOutOfServiceAndSaysWhy() throws IOException {
     tell("gpu " + FIRST, "gpu " + SECOND);
     try (Pool pool = start(Map.of())) {
-      assertThat(pool.gpus()).extracting(GpuInfo::getHealth).containsOnly("healthy");
+      assertThat(pool.gpus()).extracting(GpuInfo::getHealth).containsOnly(HEALTH_HEALTHY);
 
       // The first is of a program, and changes nothing.
       tell("fault " + SECOND + " 31", "fault " + FIRST + " 79");
@@ -48,7 +50,7 @@ class NvidiaServerIT {
                   .isEqualTo("XID 79: the GPU has fallen off the bus"));
       assertThat(pool.gpus())
           .extracting(GpuInfo::getHealth)
-          .containsExactly("unhealthy", "healthy");
+          .containsExactly(HEALTH_UNHEALTHY, HEALTH_HEALTHY);
       assertThat(device(pool, ONE)).contains("device 0: Test GPU 1");
       assertThat(pool.run(new String[] {"-n", "2"}, "true").run().status()).isEqualTo(75);
       assertThat(pool.gpupool("health").output())

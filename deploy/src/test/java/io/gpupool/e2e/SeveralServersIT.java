@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -191,7 +192,7 @@ class SeveralServersIT {
             .untilAsserted(() -> {
               LeaseInfo lease = server.leases().getFirst();
               assertThat(lease.getId()).isEqualTo(id);
-              assertThat(lease.getClass_()).isEqualTo("latency");
+              assertThat(lease.getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
               assertThat(lease.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
               assertThat(lease.getGrants(0).getGrant().getHard()).isTrue();
             });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_BATCH;
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.LeaseInfo;
@@ -62,7 +64,9 @@ class SharesIT {
     try (Program batch = busy.start("kernels", 70);
         Program serving = busy.start("kernels", 30, "--latency")) {
       assertThat(busy.partOfBoth(batch, serving, 2000 * MILLI)).isBetween(0.6, 0.8);
-      assertThat(pool.leases()).extracting(LeaseInfo::getClass_).contains("batch", "latency");
+      assertThat(pool.leases())
+          .extracting(LeaseInfo::getClass_)
+          .contains(LEASE_CLASS_BATCH, LEASE_CLASS_LATENCY);
       assertThat(pool.gpupool("top", "-d").output()).contains("30% latency, used ");
       assertThat(pool.gpupool("lease", "list").output()).contains("CLASS", " latency ", " batch ");
     }
@@ -86,7 +90,7 @@ class SharesIT {
       busy.update(program, "--lendable");
       Thread.sleep(500);
       assertThat(busy.partOfTime(program, 600 * MILLI)).isGreaterThan(0.4);
-      assertThat(pool.leases().getFirst().getClass_()).isEqualTo("latency");
+      assertThat(pool.leases().getFirst().getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
     }
   }
 

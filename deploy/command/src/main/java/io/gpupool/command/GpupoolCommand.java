@@ -2,6 +2,7 @@
 package io.gpupool.command;
 
 import io.gpupool.bench.BenchCommand;
+import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.agent.AgentCommand;
 import io.gpupool.cli.agent.ContainerCommand;
@@ -107,7 +108,9 @@ public final class GpupoolCommand {
               || failure instanceof IOException
               || failure instanceof UncheckedIOException;
       String message =
-          told ? failure.getMessage() : PoolRequestException.of(failure, poolOf(line)).getMessage();
+          told
+              ? failure.getMessage()
+              : LeaseAdvice.text(PoolRequestException.of(failure, poolOf(line)));
       System.err.println("gpupool: " + message);
       return switch (failure) {
         case PoolRequestException refusal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
+import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.ListGpusReply;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
@@ -107,7 +108,9 @@ public final class PoolGpus implements PoolState, AutoCloseable {
     public void onNext(ListGpusReply reply) {
       int healthy =
           (int)
-              reply.getGpusList().stream().filter(gpu -> gpu.getHealth().equals("healthy")).count();
+              reply.getGpusList().stream()
+                  .filter(gpu -> gpu.getHealth() == GpuInfo.Health.HEALTH_HEALTHY)
+                  .count();
       loop.execute(() -> {
         saying.info("the pool has " + healthy + " healthy GPUs");
         learn(OptionalInt.of(healthy));

@@ -7,6 +7,7 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListLeasesReply;
 import io.gpupool.control.v1.Refused;
+import io.gpupool.k8s.request.RejectionAdvice;
 import io.gpupool.runtime.BackOff;
 import io.grpc.Status;
 import java.time.Duration;
@@ -204,7 +205,7 @@ final class ClaimLeases {
 
     @Override
     public void refused(Refused refusal) {
-      failed(refusal.getReason());
+      failed(RejectionAdvice.CLAIM.text(refusal));
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.gpupool.k8s.dra;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.gpupool.client.lease.GpuSelectors;
 import io.gpupool.client.lease.LeaseConnections;
 import io.gpupool.client.lease.LeaseEventCall;
 import io.gpupool.client.lease.LeaseEventStream;
@@ -130,9 +131,9 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setPartition(options.partition())
-            .putSelectors("uuid", device.gpu().getUuid())
+            .addSelectors(GpuSelectors.of("uuid", device.gpu().getUuid()))
             .setTenant(device.tenant())
-            .setClass_(wanted.leaseClass().wish())
+            .setClass_(wanted.leaseClass().message())
             .setWaitMillis(WAIT.toMillis())
             .setGraceMillis(options.grace().toMillis())
             .setRequestId(ids.of("claim/" + wanted.uid() + "/" + wanted.pod().uid()))

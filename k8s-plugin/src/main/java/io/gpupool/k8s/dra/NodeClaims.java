@@ -9,6 +9,7 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PodRef;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.QueueInfo;
+import io.gpupool.k8s.request.RejectionAdvice;
 import io.gpupool.runtime.BackOff;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
@@ -131,7 +132,7 @@ final class NodeClaims {
         return "the claim waits for the pool, place "
             + waiting.getPosition()
             + ": "
-            + waiting.getReason();
+            + RejectionAdvice.CLAIM.text(waiting.getReason());
       }
     }
     return "the pool has no lease for the claim: gpupool's controller has not asked for one (yet),"

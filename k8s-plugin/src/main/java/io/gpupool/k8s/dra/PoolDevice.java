@@ -80,7 +80,7 @@ record PoolDevice(
       return Optional.empty();
     }
     Optional<TaintReason> ailment =
-        !gpu.getHealth().equals("healthy")
+        gpu.getHealth() != GpuInfo.Health.HEALTH_HEALTHY
             ? Optional.of(TaintReason.unhealthy)
             : server == ServerInfo.State.STATE_READY
                 ? Optional.empty()

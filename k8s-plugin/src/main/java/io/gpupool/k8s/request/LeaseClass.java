@@ -19,9 +19,12 @@ public enum LeaseClass {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** Returns the value in a lease request; it is empty for the default class. */
-  public String wish() {
-    return this == BATCH ? "" : text();
+  /** Returns the value in a lease request. */
+  public io.gpupool.control.v1.LeaseClass message() {
+    return switch (this) {
+      case BATCH -> io.gpupool.control.v1.LeaseClass.LEASE_CLASS_BATCH;
+      case LATENCY -> io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
+    };
   }
 
   /** Returns the class of a name; empty if there is none. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
+import static io.gpupool.control.v1.GpuInfo.Health.HEALTH_HEALTHY;
+import static io.gpupool.control.v1.GpuInfo.Health.HEALTH_UNHEALTHY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -64,11 +66,11 @@ class PoolGpusIT {
     try (PoolGpus gpus = PoolGpus.ask(channel, Duration.ofMillis(100), loops.next())) {
       List<OptionalInt> told = new CopyOnWriteArrayList<>();
       PoolState.Subscription subscription = gpus.onChange(() -> told.add(gpus.healthyGpus()));
-      pool.reply(List.of("healthy", "unhealthy", "healthy"));
+      pool.reply(List.of(HEALTH_HEALTHY, HEALTH_UNHEALTHY, HEALTH_HEALTHY));
       await().until(() -> gpus.healthyGpus().equals(OptionalInt.of(2)));
       pool.fail();
       await().until(() -> gpus.healthyGpus().isEmpty());
-      pool.reply(List.of("healthy"));
+      pool.reply(List.of(HEALTH_HEALTHY));
       await().until(() -> gpus.healthyGpus().equals(OptionalInt.of(1)));
       await().until(() -> told.size() == 3);
       assertThat(told).containsExactly(OptionalInt.of(2), OptionalInt.empty(), OptionalInt.of(1));
@@ -80,10 +82,10 @@ class PoolGpusIT {
   }
 
   private static final class Pool extends PoolGrpc.PoolImplBase {
-    private List<String> health = List.of();
+    private List<GpuInfo.Health> health = List.of();
     private boolean fails = true;
 
-    synchronized void reply(List<String> now) {
+    synchronized void reply(List<GpuInfo.Health> now) {
       health = now;
       fails = false;
     }
@@ -99,7 +101,7 @@ class PoolGpusIT {
         return;
       }
       ListGpusReply.Builder reply = ListGpusReply.newBuilder();
-      health.forEach(text -> reply.addGpus(GpuInfo.newBuilder().setHealth(text)));
+      health.forEach(state -> reply.addGpus(GpuInfo.newBuilder().setHealth(state)));
       caller.onNext(reply.build());
       caller.onCompleted();
     }

@@ -35,7 +35,7 @@ final class Devices {
             .setComputeCapability("9.0")
             .setDriver("580.65.06")
             .setDriverVersion(13000)
-            .setHealth(healthy ? "healthy" : "unhealthy"));
+            .setHealth(healthy ? GpuInfo.Health.HEALTH_HEALTHY : GpuInfo.Health.HEALTH_UNHEALTHY));
     return this;
   }
 

@@ -482,7 +482,8 @@ class DraIT {
     LeaseRequest.Builder request = LeaseRequest.newBuilder().setComputePercent(10);
     Iterator<LeaseEvent> events =
         asAdmin.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 511 * MIB).build());
-    assertThat(events.next().getRefused().getReason()).contains("outside the partitions");
+    assertThat(events.next().getRefused().getReason().getTooLarge().getOutsidePartitions())
+        .isTrue();
     events = asAdmin.requestLease(request.setMemoryBytes(all.getMemoryBytes() - 512 * MIB).build());
     assertThat(events.next().hasGranted()).isTrue();
   }

@@ -14,6 +14,7 @@ import io.gpupool.control.v1.CreateTenantRequest;
 import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.GpuInfo;
+import io.gpupool.control.v1.GpuSelector;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
@@ -28,6 +29,7 @@ import io.gpupool.control.v1.PodRef;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Quota;
+import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
@@ -133,6 +135,9 @@ class OpenApiTest {
     messages.put("Queued", Queued.getDefaultInstance());
     messages.put("NewHolder", Holder.getDefaultInstance());
     messages.put("AuditLine", AuditLine.getDefaultInstance());
+    messages.put("GpuSelector", GpuSelector.getDefaultInstance());
+    messages.put("GpuPart", RejectionReason.GpuPart.getDefaultInstance());
+    messages.put("LeaseShare", RejectionReason.LeaseShare.getDefaultInstance());
     JsonObject schemas =
         DOCUMENT.document().getAsJsonObject("components").getAsJsonObject("schemas");
     messages.forEach((name, message) ->

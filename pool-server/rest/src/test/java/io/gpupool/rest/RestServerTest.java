@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.openapi.OpenApi;
@@ -193,7 +194,7 @@ class RestServerTest {
     pool.plane =
         request -> {
           asked.add(request);
-          return SamplePool.lease(1).toBuilder().setClass_("latency").build();
+          return SamplePool.lease(1).toBuilder().setClass_(LeaseClass.LEASE_CLASS_LATENCY).build();
         };
     HttpResponse<String> answer =
         client.as(type, "PATCH", "/api/v1/leases/L1", "{\"computePercent\":12.5,\"hard\":false}");

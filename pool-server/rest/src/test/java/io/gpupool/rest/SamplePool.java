@@ -6,12 +6,14 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.PartitionInfo;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.Quota;
+import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.control.v1.TenantInfo;
@@ -92,7 +94,10 @@ public final class SamplePool implements PoolReader, PoolStub {
                     .setHolder(HOLDER)
                     .setTenant("vision")
                     .setWanted("1 GPU at 0.5")
-                    .setReason("no room")
+                    .setReason(
+                        RejectionReason.newBuilder()
+                            .setNotRecorded(
+                                RejectionReason.NotRecorded.newBuilder().setProblem("no room")))
                     .setWaitedMillis(2500)
                     .setGpus(0.5)
                     .setModel("none there is")
@@ -137,7 +142,7 @@ public final class SamplePool implements PoolReader, PoolStub {
         .setHolder(HOLDER)
         .setTenant(number % 3 == 0 ? "audio" : "vision")
         .setAgeMillis(1000L * number)
-        .setClass_(number % 2 == 0 ? "latency" : "batch")
+        .setClass_(number % 2 == 0 ? LeaseClass.LEASE_CLASS_LATENCY : LeaseClass.LEASE_CLASS_BATCH)
         .addGrants(
             GrantUse.newBuilder()
                 .setGrant(
@@ -171,7 +176,7 @@ public final class SamplePool implements PoolReader, PoolStub {
         .setMemoryBytes(8L << 30)
         .setFreeMemoryBytes(7L << 30)
         .setFreeComputePercent(87.5)
-        .setHealth("healthy")
+        .setHealth(GpuInfo.Health.HEALTH_HEALTHY)
         .setTemperatureCelsius(41)
         .setPowerMilliwatts(70_500)
         .setUtilizationPercent(12)

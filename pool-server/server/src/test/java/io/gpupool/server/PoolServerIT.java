@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -157,7 +158,9 @@ class PoolServerIT {
     Pool.Held second = pool.lease(0.5);
     LeaseEvent third = pool.request(LeaseRequest.newBuilder().setFraction(0.5).build()).next();
     assertThat(third.getRefused().getCause()).isEqualTo(Cause.CAUSE_NO_CAPACITY);
-    assertThat(third.getRefused().getReason()).contains("asked for 1 GPU at 0.5").contains("L");
+    assertThat(third.getRefused().getWanted()).isEqualTo("1 GPU at 0.5");
+    assertThat(third.getRefused().getReason().getNoCapacity().getHolders(0).getLeaseId())
+        .startsWith("L");
     release(first);
     await().atMost(FREE_LIMIT).until(() -> freeBytes() > 0);
     release(pool.lease(0.5));
@@ -258,12 +261,12 @@ class PoolServerIT {
       assertThat(stream.answer().isAccepted()).isTrue();
       LeaseInfo changed =
           pool.stub.updateLease(
-              request.setComputePercent(80).setHard(true).setClass_("latency").build());
+              request.setComputePercent(80).setHard(true).setClass_(LEASE_CLASS_LATENCY).build());
       LeaseInfo listed = pool.stub.listLeases(list()).getLeases(0);
       for (LeaseInfo lease : List.of(changed, listed)) {
         assertThat(lease.getId()).isEqualTo(held.lease().getId());
         assertThat(lease.getState()).isEqualTo(LeaseInfo.State.STATE_HELD);
-        assertThat(lease.getClass_()).isEqualTo("latency");
+        assertThat(lease.getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
         assertThat(lease.getGrants(0).getGrant().getComputePercent()).isEqualTo(80);
         assertThat(lease.getGrants(0).getGrant().getHard()).isTrue();
       }
@@ -289,9 +292,9 @@ class PoolServerIT {
         Status.Code.INVALID_ARGUMENT,
         "compute_percent is NaN; give 1 to 100");
     assertRefused(
-        nothing.toBuilder().setClass_("gold").setComputePercent(10).build(),
+        nothing.toBuilder().setClass_Value(3).setComputePercent(10).build(),
         Status.Code.INVALID_ARGUMENT,
-        "class is 'gold'; give batch or latency");
+        "class is 3; give batch or latency");
     assertRefused(
         nothing.toBuilder().setComputePercent(90).setHard(true).build(),
         Status.Code.FAILED_PRECONDITION,

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.rejection.RejectionText;
 import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.limits.SessionLimits;
@@ -96,7 +97,7 @@ class QueueFloodIT {
     @Override
     public void onNext(LeaseEvent event) {
       if (event.hasRefused()) {
-        refusals.add(event.getRefused().getReason());
+        refusals.add(RejectionText.of(event.getRefused().getReason()));
       }
       answered.countDown();
     }

@@ -11,9 +11,11 @@ import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import com.google.protobuf.ProtocolMessageEnum;
+import io.gpupool.control.v1.RejectionReason;
+import io.gpupool.rejection.RejectionText;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
+import java.util.regex.Pattern;
 
 /**
  * Messages of the control plane as JSON: every field is there that can always be told, and numbers
@@ -23,6 +25,8 @@ import java.util.Map;
 public final class JsonForm {
   private static final Gson PRETTY =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  private static final Pattern WORD = Pattern.compile("_([a-z])");
 
   private JsonForm() {}
 
@@ -36,14 +40,21 @@ public final class JsonForm {
     return PRETTY.toJson(form);
   }
 
-  /** A message. */
+  /** Returns the form of a message. A rejection reason has its sentence beside its facts. */
   public static JsonObject of(Message message) {
     JsonObject object = new JsonObject();
+    if (message instanceof RejectionReason reason) {
+      object.addProperty("message", RejectionText.of(reason, JsonForm::fieldName));
+    }
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
       if (field.hasPresence() && !message.hasField(field)) {
         continue;
       }
       Object value = message.getField(field);
+      if (message instanceof RejectionReason.InvalidField invalid
+          && field.getName().equals("field")) {
+        value = fieldName(invalid.getField());
+      }
       object.add(field.getJsonName(), field.isRepeated() ? array((List<?>) value) : form(value));
     }
     return object;
@@ -56,25 +67,13 @@ public final class JsonForm {
       if (value == null) {
         continue;
       }
-      if (field.isMapField()) {
-        map(value.getAsJsonObject(), field, message);
-      } else if (field.isRepeated()) {
+      if (field.isRepeated()) {
         value
             .getAsJsonArray()
             .forEach(element -> message.addRepeatedField(field, value(element, field, message)));
       } else {
         message.setField(field, value(value, field, message));
       }
-    }
-  }
-
-  private static void map(JsonObject object, FieldDescriptor field, Message.Builder message) {
-    for (Map.Entry<String, JsonElement> entry : object.entrySet()) {
-      Message.Builder pair = message.newBuilderForField(field);
-      pair.setField(field.getMessageType().findFieldByName("key"), entry.getKey());
-      FieldDescriptor value = field.getMessageType().findFieldByName("value");
-      pair.setField(value, value(entry.getValue(), value, pair));
-      message.addRepeatedField(field, pair.build());
     }
   }
 
@@ -102,6 +101,11 @@ public final class JsonForm {
         .filter(constant -> text(constant).equals(text))
         .findFirst()
         .orElseThrow();
+  }
+
+  /** Returns the name that a message's field has in JSON: {@code memoryBytes}. */
+  public static String fieldName(String field) {
+    return WORD.matcher(field).replaceAll(word -> word.group(1).toUpperCase(Locale.ROOT));
   }
 
   /** A constant as its JSON has it, such as {@code read-only}. */

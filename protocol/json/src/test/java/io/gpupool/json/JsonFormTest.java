@@ -4,6 +4,7 @@ package io.gpupool.json;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonParser;
+import io.gpupool.control.v1.GpuSelector;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Role;
@@ -38,10 +39,18 @@ class JsonFormTest {
   void object_intoAMessage_setsWhatIsThere() {
     LeaseRequest.Builder request = LeaseRequest.newBuilder();
     JsonForm.into(
-        JsonParser.parseString("{\"memoryBytes\":1073741824,\"selectors\":{\"model\":\"*H200*\"}}")
+        JsonParser.parseString(
+                "{\"memoryBytes\":1073741824,\"selectors\":"
+                    + "[{\"key\":\"cc\",\"operator\":\"at-least\",\"values\":[\"8.0\"]}]}")
             .getAsJsonObject(),
         request);
     assertThat(request.getMemoryBytes()).isEqualTo(1L << 30);
-    assertThat(request.getSelectorsMap()).containsEntry("model", "*H200*");
+    assertThat(request.getSelectorsList())
+        .containsExactly(
+            GpuSelector.newBuilder()
+                .setKey("cc")
+                .setOperator(GpuSelector.Operator.OPERATOR_AT_LEAST)
+                .addValues("8.0")
+                .build());
   }
 }

@@ -14,6 +14,7 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.json.JsonForm;
+import io.gpupool.rejection.RejectionText;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -65,7 +66,7 @@ public final class LeaseCommand {
               use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
               Amounts.bytes(use.getGrant().getMemoryBytes()),
               Amounts.bytes(use.getUsedMemoryBytes()),
-              lease.getClass_(),
+              JsonForm.text(lease.getClass_()),
               HolderText.of(lease.getHolder()),
               lease.getSessions(),
               Amounts.age(lease.getAgeMillis()));
@@ -125,7 +126,7 @@ public final class LeaseCommand {
           lease.getId(),
           JsonForm.text(lease.getState()),
           lease.getTenant(),
-          lease.getClass_(),
+          JsonForm.text(lease.getClass_()),
           HolderText.of(lease.getHolder()),
           Amounts.age(lease.getAgeMillis()),
           Amounts.age(lease.getIdleMillis()),
@@ -211,7 +212,7 @@ public final class LeaseCommand {
             HolderText.of(request.getHolder()),
             Amounts.age(request.getWaitedMillis()),
             request.getWanted(),
-            request.getReason());
+            RejectionText.of(request.getReason()));
       }
       return table.toString();
     }

@@ -64,8 +64,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
   }
 
   private void tellPlace(Queued queued) {
-    System.err.println(
-        "gpupool: waiting for GPUs, place " + queued.getPosition() + ": " + queued.getReason());
+    System.err.println("gpupool: waiting for GPUs, " + LeaseAdvice.text(queued));
   }
 
   private void show(HeldLease lease, PoolAddress pool) {

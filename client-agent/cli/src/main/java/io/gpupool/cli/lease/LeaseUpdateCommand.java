@@ -7,9 +7,11 @@ import io.gpupool.cli.ComputePercent;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
 import io.gpupool.client.PoolClient;
+import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.UpdateLeaseRequest;
+import io.gpupool.json.JsonForm;
 import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -72,7 +74,8 @@ final class LeaseUpdateCommand extends PoolCommand {
     if (hard || lendable) {
       request.setHard(hard);
     }
-    ClassOptions.name(named, latency).ifPresent(request::setClass_);
+    ClassOptions.name(named, latency)
+        .ifPresent(text -> request.setClass_(LeaseOptions.leaseClass(text)));
     if (request.build().equals(UpdateLeaseRequest.newBuilder().setLeaseId(id).build())) {
       throw new IllegalArgumentException(
           "nothing is to be changed; give --compute, --hard or --lendable, --class or --latency");
@@ -89,7 +92,7 @@ final class LeaseUpdateCommand extends PoolCommand {
           Amounts.bytes(use.getGrant().getMemoryBytes()),
           Amounts.percent(use.getGrant().getComputePercent()),
           use.getGrant().getHard() ? "hard" : "lendable",
-          lease.getClass_());
+          JsonForm.text(lease.getClass_()));
     }
     return table.toString();
   }

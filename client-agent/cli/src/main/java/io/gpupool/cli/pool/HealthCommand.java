@@ -56,7 +56,7 @@ public final class HealthCommand extends PoolCommand {
         checks.add(
             "gpu " + gpu.getServer() + "/" + gpu.getGpu(),
             Verdict.WARN,
-            gpu.getHealth() + ": " + gpu.getProblem(),
+            JsonForm.text(gpu.getHealth()) + ": " + gpu.getProblem(),
             "nothing of it is granted until it has rested and passed a trial");
       }
     }

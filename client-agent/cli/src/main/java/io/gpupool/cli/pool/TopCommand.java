@@ -10,6 +10,7 @@ import io.gpupool.cli.lease.LeaseCommand;
 import io.gpupool.client.PoolClient;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
@@ -185,7 +186,7 @@ public final class TopCommand extends PoolCommand {
   private static String compute(LeaseInfo lease, GrantUse use) {
     return Amounts.percent(use.getGrant().getComputePercent())
         + (use.getGrant().getHard() ? " hard" : "")
-        + (lease.getClass_().equals("latency") ? " latency" : "")
+        + (lease.getClass_() == LeaseClass.LEASE_CLASS_LATENCY ? " latency" : "")
         + ", used "
         + Amounts.percent(Math.round(use.getUsedComputePercent()));
   }

@@ -181,7 +181,6 @@ public final class ProgramRun {
   }
 
   private static void tellPlace(Queued queued) {
-    System.err.println(
-        "gpupool: waiting for GPUs, place " + queued.getPosition() + ": " + queued.getReason());
+    System.err.println("gpupool: waiting for GPUs, " + LeaseAdvice.text(queued));
   }
 }

@@ -8,6 +8,7 @@ import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.Grant;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.SessionInfo;
@@ -29,7 +30,7 @@ class TopCommandTest {
         LeaseInfo.newBuilder()
             .setId("L1")
             .setState(LeaseInfo.State.STATE_HELD)
-            .setClass_("latency")
+            .setClass_(LeaseClass.LEASE_CLASS_LATENCY)
             .setHolder(
                 Holder.newBuilder().setUser("user").setHost("pc").setPid(7).setProgram("train"))
             .addGrants(

@@ -2,6 +2,8 @@
 package io.gpupool.client.connection;
 
 import io.gpupool.control.v1.Refused;
+import io.gpupool.rejection.RejectionDetail;
+import io.gpupool.rejection.RejectionText;
 import io.gpupool.transport.dial.DialException;
 import io.gpupool.transport.tls.TlsFailure;
 import io.grpc.Status;
@@ -9,6 +11,7 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
+import java.util.function.UnaryOperator;
 
 /**
  * Reason why a program gets no GPU, in words for the person who started it.
@@ -33,22 +36,22 @@ public final class PoolRequestException extends RuntimeException {
   }
 
   private final Cause cause;
-  private final io.gpupool.control.v1.Cause leaseCause;
+  private final transient Refused refusal;
 
   public PoolRequestException(Cause cause, String message) {
-    this(cause, message, io.gpupool.control.v1.Cause.CAUSE_UNSPECIFIED);
+    this(cause, message, Refused.getDefaultInstance());
   }
 
-  private PoolRequestException(
-      Cause cause, String message, io.gpupool.control.v1.Cause leaseCause) {
+  private PoolRequestException(Cause cause, String message, Refused refusal) {
     super(message.replace('\n', ' '), null, false, false);
     this.cause = cause;
-    this.leaseCause = leaseCause;
+    this.refusal = refusal;
   }
 
   /** Returns the refusal of a lease. */
   public static PoolRequestException of(Refused refusal) {
-    return new PoolRequestException(Cause.REFUSED, refusal.getReason(), refusal.getCause());
+    return new PoolRequestException(
+        Cause.REFUSED, RejectionText.of(refusal, UnaryOperator.identity()), refusal);
   }
 
   /** Returns the message: one line, what was wrong and what to do. */
@@ -61,9 +64,12 @@ public final class PoolRequestException extends RuntimeException {
     return cause;
   }
 
-  /** The reason why a lease is refused, by which an interface chooses its advice. */
-  public io.gpupool.control.v1.Cause leaseCause() {
-    return leaseCause;
+  /**
+   * Returns the refusal of a lease, which an interface puts into its own words; empty where there
+   * is none.
+   */
+  public Optional<Refused> refusal() {
+    return Optional.of(refusal).filter(Refused::hasReason);
   }
 
   /** Returns the same failure, at one server of several. */
@@ -114,7 +120,8 @@ public final class PoolRequestException extends RuntimeException {
           ALREADY_EXISTS,
           FAILED_PRECONDITION,
           ABORTED ->
-          new PoolRequestException(Cause.REFUSED, "pool " + pool + ": " + reason(status));
+          new PoolRequestException(
+              Cause.REFUSED, "pool " + pool + ": " + reason(status), refusal(inner));
       case UNIMPLEMENTED ->
           new PoolRequestException(
               Cause.PROTOCOL,
@@ -127,6 +134,12 @@ public final class PoolRequestException extends RuntimeException {
                   + ": "
                   + (status.getCode() == Status.Code.UNKNOWN ? inner : reason(status)));
     };
+  }
+
+  private static Refused refusal(Throwable failure) {
+    return RejectionDetail.of(failure)
+        .map(reason -> Refused.newBuilder().setReason(reason).build())
+        .orElse(Refused.getDefaultInstance());
   }
 
   private static String reason(Status status) {

@@ -2,6 +2,7 @@
 package io.gpupool.client.lease;
 
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.wire.ByteSize;
 import java.time.Duration;
@@ -91,7 +92,7 @@ public record LeaseOptions(
     }
 
     private void addTo(LeaseRequest.Builder request) {
-      request.putAllSelectors(selectors).setSpread(spread).setOneServer(oneServer);
+      request.addAllSelectors(GpuSelectors.of(selectors)).setSpread(spread).setOneServer(oneServer);
       partition.ifPresent(request::setPartition);
     }
   }
@@ -161,7 +162,7 @@ public record LeaseOptions(
     part.addTo(request);
     placement.addTo(request);
     waiting.addTo(request);
-    leaseClass.ifPresent(text -> request.setClass_(text.strip()));
+    leaseClass.ifPresent(text -> request.setClass_(leaseClass(text.strip())));
     limits.addTo(request);
     return request.build();
   }
@@ -180,6 +181,17 @@ public record LeaseOptions(
       case "h" -> Duration.ofHours(count);
       case "d" -> Duration.ofDays(count);
       default -> Duration.ofSeconds(count);
+    };
+  }
+
+  /** Reads the class of leases that a text names. */
+  public static LeaseClass leaseClass(String text) {
+    return switch (text) {
+      case "batch" -> LeaseClass.LEASE_CLASS_BATCH;
+      case "latency" -> LeaseClass.LEASE_CLASS_LATENCY;
+      default ->
+          throw new IllegalArgumentException(
+              "there is no class '" + text + "' of leases; give batch or latency");
     };
   }
 

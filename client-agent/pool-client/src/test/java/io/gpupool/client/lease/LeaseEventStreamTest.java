@@ -29,7 +29,7 @@ class LeaseEventStreamTest {
     GRANTED(stream -> stream.onEvent(event().setGranted(Lease.newBuilder().setId("L1")).build())),
     HELD(stream -> stream.onEvent(event().setHeld(Held.getDefaultInstance()).build())),
     REFUSED(
-        stream -> stream.onEvent(event().setRefused(Refused.newBuilder().setReason("no")).build())),
+        stream -> stream.onEvent(event().setRefused(Refused.newBuilder().setWanted("no")).build())),
     ENDED(stream -> stream.onEvent(event().setEnded(Ended.newBuilder().setReason("over")).build())),
     UNKNOWN(stream -> stream.onEvent(LeaseEvent.getDefaultInstance())),
     FAILED(stream -> stream.onClose(Status.UNAVAILABLE.withDescription("gone"))),
@@ -120,7 +120,7 @@ class LeaseEventStreamTest {
 
     @Override
     public void refused(Refused refusal) {
-      heard.add("refused " + refusal.getReason());
+      heard.add("refused " + refusal.getWanted());
     }
 
     @Override

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseRequest;
 import java.time.Duration;
 import java.util.Map;
@@ -39,11 +40,16 @@ class LeaseOptionsTest {
   void class_isAskedForAsItIsNamed() {
     LeaseOptions latency = wish(Map.of("class", "latency"));
     Holder holder = Holder.getDefaultInstance();
-    assertThat(latency.request(holder).getClass_()).isEqualTo("latency");
-    assertThat(wish(Map.of()).orElse(latency).request(holder).getClass_()).isEqualTo("latency");
+    assertThat(latency.request(holder).getClass_()).isEqualTo(LeaseClass.LEASE_CLASS_LATENCY);
+    assertThat(wish(Map.of()).orElse(latency).request(holder).getClass_())
+        .isEqualTo(LeaseClass.LEASE_CLASS_LATENCY);
     LeaseOptions batch = wish(Map.of("class", "batch"));
-    assertThat(batch.orElse(latency).request(holder).getClass_()).isEqualTo("batch");
-    assertThat(LeaseOptions.NOTHING.request(holder).getClass_()).isEmpty();
+    assertThat(batch.orElse(latency).request(holder).getClass_())
+        .isEqualTo(LeaseClass.LEASE_CLASS_BATCH);
+    assertThat(LeaseOptions.NOTHING.request(holder).getClass_())
+        .isEqualTo(LeaseClass.LEASE_CLASS_UNSPECIFIED);
+    assertThatThrownBy(() -> wish(Map.of("class", "gold")).request(holder))
+        .hasMessage("there is no class 'gold' of leases; give batch or latency");
   }
 
   @Test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller.lease;
 
+import io.gpupool.client.lease.GpuSelectors;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PodRef;
@@ -49,10 +50,10 @@ public final class LeaseRequests {
     LeaseRequest.Builder request =
         LeaseRequest.newBuilder()
             .setGpus(wanted.request().gpus())
-            .putAllSelectors(asked.select())
+            .addAllSelectors(GpuSelectors.of(asked.select()))
             .setTenant(tenant)
             .setPriority(priority)
-            .setClass_(asked.leaseClass().wish())
+            .setClass_(asked.leaseClass().message())
             .setWaitMillis(WAIT_MILLIS)
             .setHolder(
                 Holder.newBuilder()

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
 import io.gpupool.k8s.controller.options.ControllerOptions;
+import io.gpupool.k8s.request.RejectionAdvice;
 import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import io.grpc.Status;
@@ -214,7 +215,7 @@ public final class PodLease {
       }
       retry.reset();
       place = queued.getPosition();
-      reason = queued.getReason();
+      reason = RejectionAdvice.of(wanted.request()).text(queued.getReason());
       turn(State.QUEUED);
       lose("the pool had ended it while it could not be reached");
       owner.changed();
@@ -241,7 +242,7 @@ public final class PodLease {
         return;
       }
       end();
-      reason = refusal.getReason();
+      reason = RejectionAdvice.of(wanted.request()).text(refusal);
       boolean draining = refusal.getCause() == Cause.CAUSE_DRAINING;
       turn(draining ? State.AWAY : State.REFUSED);
       lose(reason);

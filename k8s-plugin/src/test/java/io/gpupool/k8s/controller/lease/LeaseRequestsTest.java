@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller.lease;
 
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_BATCH;
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.client.lease.GpuSelectors;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.k8s.controller.options.ControllerOptions;
 import io.gpupool.k8s.controller.pod.PodKey;
@@ -36,13 +39,13 @@ class LeaseRequestsTest {
     LeaseRequest request = of(LeaseClass.BATCH);
     assertThat(request.getFraction()).isEqualTo(0.5);
     assertThat(request.getComputePercent()).isEqualTo(30);
-    assertThat(request.getSelectorsMap()).containsEntry("model", "*H100*");
+    assertThat(request.getSelectorsList()).containsExactly(GpuSelectors.of("model", "*H100*"));
     assertThat(request.getPod().getContainersList()).containsExactly("main");
   }
 
   @Test
   void request_isOfThePodsClass() {
-    assertThat(of(LeaseClass.BATCH).getClass_()).isEmpty();
-    assertThat(of(LeaseClass.LATENCY).getClass_()).isEqualTo("latency");
+    assertThat(of(LeaseClass.BATCH).getClass_()).isEqualTo(LEASE_CLASS_BATCH);
+    assertThat(of(LeaseClass.LATENCY).getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
   }
 }

@@ -9,6 +9,7 @@ import io.gpupool.control.v1.Lease;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Refused;
+import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.k8s.controller.ManualTimers;
 import io.gpupool.k8s.controller.TestCluster;
 import io.gpupool.k8s.controller.options.ControllerOptions;
@@ -95,7 +96,13 @@ class PodLeasesTest {
   }
 
   private static Queued queued(int place, String reason) {
-    return Queued.newBuilder().setPosition(place).setReason(reason).build();
+    return Queued.newBuilder().setPosition(place).setReason(problem(reason)).build();
+  }
+
+  private static RejectionReason problem(String text) {
+    return RejectionReason.newBuilder()
+        .setNotRecorded(RejectionReason.NotRecorded.newBuilder().setProblem(text))
+        .build();
   }
 
   /** A pool of which the test decides what it answers. */
@@ -140,7 +147,10 @@ class PodLeasesTest {
       open.remove(container)
           .answers()
           .refused(
-              Refused.newBuilder().setCause(Cause.CAUSE_NO_MATCH).setReason("no such GPU").build());
+              Refused.newBuilder()
+                  .setCause(Cause.CAUSE_NO_MATCH)
+                  .setReason(problem("no such GPU"))
+                  .build());
     }
 
     void end(String container) {
@@ -188,7 +198,9 @@ class PodLeasesTest {
     pool.queue("main", 2);
     timers.pass(Duration.ofMinutes(20));
     assertThat(story.events).containsExactly("LeaseQueued");
-    assertThat(story.state.orElseThrow().message()).isEqualTo("place 2 in the queue: all is taken");
+    assertThat(story.state.orElseThrow().message())
+        .startsWith("place 2 in the queue: ")
+        .endsWith("all is taken");
     pool.open.get("main").answers().queued(queued(2, "the tenant has all that it may"));
     assertThat(story.events).containsExactly("LeaseQueued", "LeaseQueued");
   }

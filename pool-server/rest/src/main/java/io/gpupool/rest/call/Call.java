@@ -93,8 +93,7 @@ public record Call(
     return new ProblemException(
         401,
         token.isEmpty()
-            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin makes one with"
-                + " 'gpupool tenant token create'"
+            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin of the pool makes one"
             : pool.refusal(token),
         Map.of("WWW-Authenticate", "Bearer"));
   }

@@ -71,7 +71,7 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
       throw new ProblemException(503, "the server is stopping");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof StatusRuntimeException refusal) {
-        throw ProblemMapper.problem(refusal.getStatus());
+        throw ProblemMapper.problem(refusal);
       }
       throw new IllegalStateException(e.getCause());
     }

@@ -2,14 +2,18 @@
 package io.gpupool.rest.call;
 
 import io.gpupool.control.v1.Refused;
+import io.gpupool.json.JsonForm;
+import io.gpupool.rejection.RejectionDetail;
+import io.gpupool.rejection.RejectionText;
 import io.gpupool.rest.http.ProblemException;
 import io.grpc.Status;
+import java.util.Map;
 
 /** The problems to which the control plane's refusals are mapped. */
 public final class ProblemMapper {
   private ProblemMapper() {}
 
-  /** What becomes of a request for a lease that is not granted. */
+  /** Returns the problem of a lease request that is refused. */
   public static ProblemException problem(Refused refused) {
     int status =
         switch (refused.getCause()) {
@@ -17,7 +21,26 @@ public final class ProblemMapper {
           case CAUSE_DENIED -> 403;
           default -> 409;
         };
-    return new ProblemException(status, refused.getReason());
+    return new ProblemException(
+        status,
+        RejectionText.of(refused, JsonForm::fieldName),
+        Map.of(),
+        Map.of("reason", JsonForm.of(refused.getReason())));
+  }
+
+  /** Returns the problem of a failed call, with the reason that its trailers may carry. */
+  public static ProblemException problem(Throwable failure) {
+    ProblemException problem = problem(Status.fromThrowable(failure));
+    return RejectionDetail.of(failure)
+        .map(reason ->
+            new ProblemException(
+                problem.status(),
+                reason.hasInvalidField()
+                    ? RejectionText.of(reason, JsonForm::fieldName)
+                    : problem.getMessage(),
+                Map.of(),
+                Map.of("reason", JsonForm.of(reason))))
+        .orElse(problem);
   }
 
   public static ProblemException problem(Status status) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest.http;
 
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.util.Map;
 
@@ -29,16 +30,31 @@ public final class ProblemException extends Exception {
           Map.entry(507, "Insufficient Storage"));
 
   private final int status;
-  private final Map<String, String> headers;
+  private final transient Map<String, String> headers;
+  private final transient Map<String, JsonElement> members;
 
   public ProblemException(int status, String detail) {
     this(status, detail, Map.of());
   }
 
   public ProblemException(int status, String detail, Map<String, String> headers) {
+    this(status, detail, headers, Map.of());
+  }
+
+  /**
+   * Describes a problem.
+   *
+   * @param members of its JSON object beside those that every problem has
+   */
+  public ProblemException(
+      int status,
+      String detail,
+      Map<String, String> headers,
+      Map<String, ? extends JsonElement> members) {
     super(detail, null, false, false);
     this.status = status;
     this.headers = headers;
+    this.members = Map.copyOf(members);
   }
 
   public int status() {
@@ -51,6 +67,7 @@ public final class ProblemException extends Exception {
     body.addProperty("title", TITLES.get(status));
     body.addProperty("status", status);
     body.addProperty("detail", getMessage());
+    members.forEach(body::add);
     return Response.json(status, "application/problem+json", body, headers);
   }
 }

@@ -177,7 +177,7 @@ public final class PoolMeters {
         "gpupool.gpu.healthy",
         "",
         "1, or 0 for one that has a fault, of which nothing is granted",
-        gpu -> gpu.getHealth().equals("healthy") ? 1 : 0);
+        gpu -> gpu.getHealth() == GpuInfo.Health.HEALTH_HEALTHY ? 1 : 0);
     measured(
         GpuInfo::hasTemperatureCelsius,
         "gpupool.gpu.temperature",

@@ -59,7 +59,7 @@ public final class Partitions {
                 "there is no GPU "
                     + (server.isEmpty() ? "" : HolderName.plain(server) + "/")
                     + ordinal
-                    + "; 'gpupool list' shows those there are"));
+                    + " in the pool"));
   }
 
   public void create(
@@ -68,7 +68,7 @@ public final class Partitions {
     ResourceNames.check("a partition", name);
     if (wanted.memoryBytes().isEmpty()) {
       throw new RefusedException(
-          RefusedException.Why.INVALID, "say how much memory the partition is to have (-m)");
+          RefusedException.Why.INVALID, "a partition needs memory; say how much");
     }
     Share size = size(gpu, wanted, Share.NONE);
     edit(

@@ -31,8 +31,13 @@ public record LeaseLimits(long idleMillis, long timeMillis, long graceMillis) {
     this(idleMillis, timeMillis, 0);
   }
 
+  /** Returns whether a limit can be kept. */
+  public static boolean isAllowed(long millis, long leastMillis) {
+    return millis == 0 || millis >= leastMillis && millis <= MAX_MILLIS;
+  }
+
   private static void check(String what, long millis, long leastMillis) {
-    if (millis != 0 && (millis < leastMillis || millis > MAX_MILLIS)) {
+    if (!isAllowed(millis, leastMillis)) {
       throw new IllegalArgumentException(
           "the "
               + what

@@ -224,7 +224,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
             + join(leases(Optional.of(name)))
             + " have "
             + granted
-            + " of it; end them, or wait for them (--wait)");
+            + " of it; end them, or let the change wait for them");
   }
 
   private Division with(String name, UnaryOperator<Partition> change) {

@@ -4,9 +4,10 @@ package io.gpupool.server.placement;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Offer;
+import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import io.gpupool.wire.ClientHello;
-import java.util.Map;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -26,7 +27,7 @@ public record GpuRequirements(
     int gpus,
     Size size,
     OptionalInt computeBasisPoints,
-    Map<String, String> selectors,
+    List<Selector> selectors,
     Optional<String> partition,
     boolean hard,
     boolean spread,
@@ -42,14 +43,14 @@ public record GpuRequirements(
   }
 
   public GpuRequirements {
-    selectors = Map.copyOf(selectors);
+    selectors = List.copyOf(selectors);
   }
 
   GpuRequirements(
       int gpus,
       Size size,
       OptionalInt computeBasisPoints,
-      Map<String, String> selectors,
+      List<Selector> selectors,
       Optional<String> partition,
       boolean hard) {
     this(gpus, size, computeBasisPoints, selectors, partition, hard, false, false);
@@ -57,7 +58,7 @@ public record GpuRequirements(
 
   /** From any part of any GPU. */
   public GpuRequirements(
-      int gpus, Size size, OptionalInt computeBasisPoints, Map<String, String> selectors) {
+      int gpus, Size size, OptionalInt computeBasisPoints, List<Selector> selectors) {
     this(gpus, size, computeBasisPoints, selectors, Optional.empty(), false);
   }
 
@@ -114,6 +115,11 @@ public record GpuRequirements(
     return Math.max(Share.MIN_COMPUTE, (int) (part * whole.computeBasisPoints()));
   }
 
+  /** Returns the selectors as people write them, in order. */
+  List<String> selectorTexts() {
+    return selectors.stream().map(Selector::text).sorted().toList();
+  }
+
   /** How messages repeat it: {@code 1 GPU with 4.0 GiB}. */
   public String describe() {
     StringBuilder text = new StringBuilder(gpus == 1 ? "1 GPU" : gpus + " GPUs");
@@ -131,7 +137,7 @@ public record GpuRequirements(
     partition.ifPresent(name -> text.append(" of partition '").append(name).append('\''));
     if (!selectors.isEmpty()) {
       text.append(" where");
-      selectors.forEach((key, value) -> text.append(' ').append(key).append('=').append(value));
+      selectorTexts().forEach(selector -> text.append(' ').append(selector));
     }
     if (spread) {
       text.append(", spread");

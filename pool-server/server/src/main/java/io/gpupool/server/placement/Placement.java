@@ -3,6 +3,7 @@ package io.gpupool.server.placement;
 
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.select.Selection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -69,9 +70,16 @@ public final class Placement {
       return new Offer(gpu, partition, whole, free.minus(share), hard, tenants);
     }
 
-    /** How messages name it. */
-    public String label() {
-      return partition.map(name -> "partition '" + name + "' of ").orElse("") + gpu.label();
+    /** Returns a part of it, as rejection reasons name it. */
+    public RejectionReason.GpuPart part(Share share) {
+      return new RejectionReason.GpuPart(
+          gpu.server(),
+          gpu.ordinal(),
+          gpu.name(),
+          gpu.computeCapability(),
+          partition.orElse(""),
+          share.memoryBytes(),
+          share.computePercent());
     }
   }
 
@@ -99,12 +107,8 @@ public final class Placement {
      */
     record Placed(List<Part> parts) implements Outcome {}
 
-    /**
-     * No GPU of the pool could ever serve it.
-     *
-     * @param tooLarge whether one could serve a smaller share
-     */
-    record Impossible(String reason, boolean tooLarge) implements Outcome {}
+    /** No GPU of the pool could ever serve it. */
+    record Impossible(RejectionReason reason) implements Outcome {}
 
     /** It has to wait for others; {@code best} is the offer that comes closest of how many GPUs. */
     record Full(Offer best, int fitting) implements Outcome {}
@@ -162,7 +166,7 @@ public final class Placement {
       }
     }
     if (!suits) {
-      return new Outcome.Impossible(noneSuits(requirements, snapshot), false);
+      return new Outcome.Impossible(noneSuits(requirements, snapshot));
     }
     int most = Candidates.mostOf(able.values().stream(), requirements.maxServers());
     if (most >= requirements.gpus()) {
@@ -171,18 +175,13 @@ public final class Placement {
     return new Outcome.Impossible(
         most == 0
             ? tooLarge(suiting(requirements, tenant, snapshot))
-            : tooFew(requirements, most, able),
-        most == 0);
+            : tooFew(requirements, most, able));
   }
 
-  private static String tooFew(GpuRequirements requirements, int most, Map<String, Integer> able) {
-    String gpus = most + (most == 1 ? " GPU" : " GPUs");
-    if (able.size() <= requirements.maxServers()) {
-      return "only " + gpus + " can serve it";
-    }
-    return requirements.oneServer()
-        ? "no server has more than " + gpus + " that can serve it, and it asks for one server"
-        : "only " + gpus + " of any " + requirements.maxServers() + " servers can serve it";
+  private static RejectionReason tooFew(
+      GpuRequirements requirements, int most, Map<String, Integer> able) {
+    int servers = able.size() <= requirements.maxServers() ? 0 : requirements.maxServers();
+    return new RejectionReason.TooFewGpus(most, servers, requirements.oneServer());
   }
 
   private static List<Offer> suiting(
@@ -191,25 +190,20 @@ public final class Placement {
     return snapshot.stream().filter(o -> o.suits(requirements, tenant, selection)).toList();
   }
 
-  private static String tooLarge(List<Offer> suiting) {
+  private static RejectionReason tooLarge(List<Offer> suiting) {
     Offer largest =
         suiting.stream().max(Comparator.comparingLong(o -> o.whole().memoryBytes())).orElseThrow();
-    return largest.whole().equals(largest.gpu().whole())
-        ? "the largest GPU that matches is " + largest.gpu().describe()
-        : "the largest that matches is "
-            + largest.whole()
-            + (largest.partition().isPresent() ? " in " : " outside the partitions of ")
-            + largest.label();
+    boolean isRest =
+        largest.partition().isEmpty() && !largest.whole().equals(largest.gpu().whole());
+    return new RejectionReason.TooLarge(largest.part(largest.whole()), isRest);
   }
 
-  private static String noneSuits(GpuRequirements requirements, List<Offer> snapshot) {
+  private static RejectionReason noneSuits(GpuRequirements requirements, List<Offer> snapshot) {
     if (snapshot.isEmpty()) {
-      return "the pool has no GPUs";
+      return new RejectionReason.EmptyPool();
     }
     if (requirements.partition().isPresent()) {
-      return "no GPU that matches has a partition '"
-          + requirements.partition().get()
-          + "' that this tenant may use";
+      return new RejectionReason.NoPartition(requirements.partition().get());
     }
     Selection selection = new Selection(requirements.selectors());
     List<Gpu> matching =
@@ -217,11 +211,14 @@ public final class Placement {
     if (requirements.gpus() > 1
         && !matching.isEmpty()
         && matching.stream().allMatch(Gpu::isSlice)) {
-      return "what matches are slices of cards (MIG), of which a program can use one; ask for one";
+      return new RejectionReason.SlicesOnly();
     }
+    Gpu example = snapshot.getFirst().gpu();
     return !matching.isEmpty()
-        ? "what matches is reserved for other tenants"
-        : "no GPU matches; the pool has for example " + snapshot.getFirst().gpu().describe();
+        ? new RejectionReason.ReservedForOthers()
+        : new RejectionReason.NoMatch(
+            requirements.selectorTexts(),
+            Offer.ofRest(example, example.whole(), example.whole()).part(example.whole()));
   }
 
   /** Of those that could ever serve it, the one that has most of what is asked for. */

@@ -5,6 +5,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.select.Selector;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
@@ -183,11 +184,11 @@ public final class PlacementTrial {
       size = new GpuRequirements.Size.Fraction(1);
       gpus = kind < 85 ? 1 : kind < 92 ? 2 : kind < 97 ? 4 : 8;
     }
-    Map<String, String> selectors =
+    List<Selector> selectors =
         switch (random.nextInt(10)) {
-          case 0 -> Map.of("model", "*H200*");
-          case 1 -> Map.of("label.zone", "zone-" + random.nextInt(4));
-          default -> Map.of();
+          case 0 -> List.of(Selector.in("model", "*H200*"));
+          case 1 -> List.of(Selector.in("label.zone", "zone-" + random.nextInt(4)));
+          default -> List.of();
         };
     boolean spread = random.nextInt(20) == 0;
     return new GpuRequirements(

@@ -3,8 +3,7 @@ package io.gpupool.server.records;
 
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.server.gpu.LeaseClass;
-import io.gpupool.server.identity.HolderName;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,14 +18,13 @@ import java.util.OptionalInt;
  */
 public record LeaseChange(
     OptionalInt computeBasisPoints, Optional<Boolean> hard, Optional<LeaseClass> leaseClass) {
-  private static final int MAX_SHOWN = 64;
-
   /** Reads what is asked for; what cannot be is named with what can. */
-  public static LeaseChange of(UpdateLeaseRequest request) throws InvalidRequestException {
+  public static LeaseChange of(UpdateLeaseRequest request) throws InvalidFieldException {
     if (!request.hasComputePercent() && !request.hasHard() && !request.hasClass_()) {
-      throw new InvalidRequestException(
-          "nothing is to be changed; give compute_percent (1 to 100), hard (true or false) or class"
-              + " (batch or latency)");
+      throw new InvalidFieldException(
+          "the change",
+          "empty",
+          "compute_percent (1 to 100), hard (true or false) or class (batch or latency)");
     }
     return new LeaseChange(
         compute(request),
@@ -34,32 +32,29 @@ public record LeaseChange(
         leaseClass(request));
   }
 
-  private static OptionalInt compute(UpdateLeaseRequest request) throws InvalidRequestException {
+  private static OptionalInt compute(UpdateLeaseRequest request) throws InvalidFieldException {
     if (!request.hasComputePercent()) {
       return OptionalInt.empty();
     }
     double percent = request.getComputePercent();
     if (!(percent >= 1 && percent <= 100)) {
-      throw new InvalidRequestException("compute_percent is " + percent + "; give 1 to 100");
+      throw new InvalidFieldException("compute_percent", Double.toString(percent), "1 to 100");
     }
     return OptionalInt.of((int) Math.round(percent * 100));
   }
 
   private static Optional<LeaseClass> leaseClass(UpdateLeaseRequest request)
-      throws InvalidRequestException {
+      throws InvalidFieldException {
     if (!request.hasClass_()) {
       return Optional.empty();
     }
-    String text = request.getClass_();
-    try {
-      if (!text.isEmpty()) {
-        return Optional.of(LeaseClass.of(text));
-      }
-    } catch (IllegalArgumentException e) {
-      // Its message would repeat whatever was sent.
+    Optional<LeaseClass> known =
+        LeaseClass.of(request.getClass_()).filter(any -> request.getClass_Value() != 0);
+    if (known.isEmpty()) {
+      throw new InvalidFieldException(
+          "class", Integer.toString(request.getClass_Value()), LeaseClass.TEXTS);
     }
-    String shown = HolderName.plain(text.substring(0, Math.min(MAX_SHOWN, text.length())));
-    throw new InvalidRequestException("class is '" + shown + "'; give batch or latency");
+    return known;
   }
 
   /** How the record of changes has it. */

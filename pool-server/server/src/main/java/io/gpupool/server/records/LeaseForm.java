@@ -120,7 +120,9 @@ final class LeaseForm {
         record.getGrantedAtMillis(),
         new LeaseLimits(
             record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
-        LeaseClass.of(record.getClass_()),
+        LeaseClass.parse(record.getClass_())
+            .orElseThrow(
+                () -> new IllegalArgumentException("no class of leases: " + record.getClass_())),
         record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
   }
 

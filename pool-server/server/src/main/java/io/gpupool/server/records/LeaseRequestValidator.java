@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.control.v1.GpuSelector;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
@@ -9,69 +10,77 @@ import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
 import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
-/** The validator of lease requests. Every bound has a message of its own. */
+/** The validator of lease requests. Every field has a reason of its own. */
 public final class LeaseRequestValidator {
   private static final int MAX_SELECTORS = 16;
   private static final int MAX_SELECTOR_LENGTH = 128;
   private static final int MAX_TENANT_LENGTH = 64;
-  private static final int MAX_CLASS_LENGTH = 64;
   private static final int MAX_PRIORITY = 1000;
   private static final long MAX_WAIT_MILLIS = 30L * 24 * 3600 * 1000;
   private static final double MIN_FRACTION = 0.01;
   private static final int MAX_CONTAINERS = 64;
+  private static final String UP_TO = "printable characters, at most ";
+  private static final String SELECTORS = "selectors";
   private static final Pattern KUBERNETES_NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,252}");
 
   private LeaseRequestValidator() {}
 
-  /** The tenant that an admin names, or the caller's own. */
+  /** Returns the tenant that an admin names, or the caller's own. */
   private static String tenant(LeaseRequest request, Principal principal)
-      throws InvalidRequestException {
+      throws InvalidFieldException {
     String tenant = request.getTenant().isEmpty() ? principal.tenant() : request.getTenant();
     require(
-        tenant.length() <= MAX_TENANT_LENGTH,
-        "the tenant's name has over " + MAX_TENANT_LENGTH + " characters");
+        tenant.length() <= MAX_TENANT_LENGTH, "tenant", shown(tenant), UP_TO + MAX_TENANT_LENGTH);
     return HolderName.plain(tenant);
   }
 
-  private static Optional<String> partition(LeaseRequest request) throws InvalidRequestException {
+  private static Optional<String> partition(LeaseRequest request) throws InvalidFieldException {
     require(
         request.getPartition().length() <= MAX_TENANT_LENGTH
             && HolderName.plain(request.getPartition()).equals(request.getPartition()),
-        "there are no partitions of such a name");
+        "partition",
+        shown(request.getPartition()),
+        UP_TO + MAX_TENANT_LENGTH);
     return request.getPartition().isEmpty()
         ? Optional.empty()
         : Optional.of(request.getPartition());
   }
 
+  /** Returns the checked request. */
   public static LeaseSpec check(LeaseRequest request, Principal principal)
-      throws InvalidRequestException {
+      throws InvalidFieldException {
     int gpus = request.getGpus() == 0 ? 1 : request.getGpus();
     require(
         gpus > 0 && gpus <= GpuRequirements.MAX_GPUS,
-        "asked for "
-            + Integer.toUnsignedString(gpus)
-            + " GPUs; give 1 to "
-            + GpuRequirements.MAX_GPUS);
+        "gpus",
+        Integer.toUnsignedString(gpus),
+        "1 to " + GpuRequirements.MAX_GPUS);
     require(
         Math.abs((long) request.getPriority()) <= MAX_PRIORITY,
-        "priority " + request.getPriority() + " is beyond " + MAX_PRIORITY);
+        "priority",
+        Integer.toString(request.getPriority()),
+        "-" + MAX_PRIORITY + " to " + MAX_PRIORITY);
     require(
         request.getWaitMillis() >= 0 && request.getWaitMillis() <= MAX_WAIT_MILLIS,
-        "the wait is over 30 days");
+        "wait_millis",
+        "over 30 days",
+        "30 days at most");
     return new LeaseSpec(
         new GpuRequirements(
             gpus,
             size(request),
             compute(request),
-            selectors(request.getSelectorsMap()),
+            selectors(request.getSelectorsList()),
             partition(request),
             request.getHard(),
             request.getSpread(),
@@ -86,113 +95,137 @@ public final class LeaseRequestValidator {
         pod(request));
   }
 
-  private static LeaseLimits limits(LeaseRequest request) throws InvalidRequestException {
-    try {
-      return new LeaseLimits(
-          request.getIdleTimeoutMillis(), request.getTimeLimitMillis(), request.getGraceMillis());
-    } catch (IllegalArgumentException e) {
-      throw new InvalidRequestException(e.getMessage());
-    }
+  private static LeaseLimits limits(LeaseRequest request) throws InvalidFieldException {
+    return new LeaseLimits(
+        limit("idle_timeout_millis", request.getIdleTimeoutMillis(), LeaseLimits.MIN_IDLE_MILLIS),
+        limit("time_limit_millis", request.getTimeLimitMillis(), LeaseLimits.MIN_TIME_MILLIS),
+        limit("grace_millis", request.getGraceMillis(), LeaseLimits.MIN_GRACE_MILLIS));
   }
 
-  private static LeaseClass leaseClass(LeaseRequest request) throws InvalidRequestException {
-    String text = request.getClass_();
+  private static long limit(String field, long millis, long leastMillis)
+      throws InvalidFieldException {
     require(
-        text.length() <= MAX_CLASS_LENGTH && HolderName.plain(text).equals(text),
-        "the class has over "
-            + MAX_CLASS_LENGTH
-            + " characters, or some that cannot be printed; give batch or latency");
-    try {
-      return LeaseClass.of(text);
-    } catch (IllegalArgumentException e) {
-      throw new InvalidRequestException(e.getMessage());
-    }
+        LeaseLimits.isAllowed(millis, leastMillis),
+        field,
+        millis < 0 ? "over 366 days" : millis + " ms",
+        leastMillis / 1000 + " s to 366 days");
+    return millis;
   }
 
-  private static Optional<LeasePod> pod(LeaseRequest request) throws InvalidRequestException {
+  private static LeaseClass leaseClass(LeaseRequest request) throws InvalidFieldException {
+    return LeaseClass.of(request.getClass_())
+        .orElseThrow(() ->
+            new InvalidFieldException(
+                "class", Integer.toString(request.getClass_Value()), LeaseClass.TEXTS));
+  }
+
+  private static Optional<LeasePod> pod(LeaseRequest request) throws InvalidFieldException {
     if (!request.hasPod()) {
       return Optional.empty();
     }
     LeasePod pod = LeasePod.of(request.getPod());
-    require(isName(pod.uid()), "a pod is to be named by its UID");
-    require(
-        isName(pod.namespace()) && isName(pod.name()),
-        "a pod is to be named by its namespace and name, too");
-    require(
-        pod.node().stream().allMatch(LeaseRequestValidator::isName),
-        "a pod's node is to be named by its name");
+    requireName("pod.uid", pod.uid());
+    requireName("pod.namespace", pod.namespace());
+    requireName("pod.name", pod.name());
+    requireName("pod.node", pod.node().orElse("node"));
     require(
         !pod.containers().isEmpty() && pod.containers().size() <= MAX_CONTAINERS,
-        "a pod's lease is for 1 to " + MAX_CONTAINERS + " of its containers");
-    require(
-        pod.containers().stream().allMatch(LeaseRequestValidator::isName),
-        "the containers of a pod's lease are to have their names");
+        "pod.containers",
+        "a list of " + pod.containers().size(),
+        "1 to " + MAX_CONTAINERS + " names");
+    for (String container : pod.containers()) {
+      requireName("pod.containers", container);
+    }
     return Optional.of(pod);
   }
 
-  /** Whether it has the characters of Kubernetes' names, and not too many. */
+  private static void requireName(String field, String text) throws InvalidFieldException {
+    require(isName(text), field, shown(text), "a name as Kubernetes has it");
+  }
+
+  /** Returns whether it has the characters of Kubernetes' names, and not too many. */
   private static boolean isName(String text) {
     return KUBERNETES_NAME.matcher(text).matches();
   }
 
-  private static GpuRequirements.Size size(LeaseRequest request) throws InvalidRequestException {
+  private static GpuRequirements.Size size(LeaseRequest request) throws InvalidFieldException {
     return switch (request.getSizeCase()) {
       case SIZE_NOT_SET -> new GpuRequirements.Size.Fraction(1);
       case FRACTION -> {
         double part = request.getFraction();
         require(
             part >= MIN_FRACTION && part <= 1,
-            "asked for a fraction of " + part + "; give 0.01 to 1, and a number of GPUs for more");
+            "fraction",
+            Double.toString(part),
+            "0.01 to 1, and a number of GPUs for more");
         yield new GpuRequirements.Size.Fraction(part);
       }
       case MEMORY_BYTES -> {
         long bytes = request.getMemoryBytes();
         require(
             bytes >= Share.MIN_MEMORY_BYTES,
-            "asked for "
-                + (bytes < 0 ? "over 8 EiB" : new ByteSize(bytes))
-                + " of memory; the least is 1 MiB");
+            "memory_bytes",
+            bytes < 0 ? "over 8 EiB" : new ByteSize(bytes).toString(),
+            "1 MiB or more");
         yield new GpuRequirements.Size.Memory(bytes);
       }
     };
   }
 
-  private static OptionalInt compute(LeaseRequest request) throws InvalidRequestException {
+  private static OptionalInt compute(LeaseRequest request) throws InvalidFieldException {
     if (!request.hasComputePercent()) {
       return OptionalInt.empty();
     }
     double percent = request.getComputePercent();
     require(
-        percent >= 1 && percent <= 100,
-        "asked for " + percent + " percent of compute; give 1 to 100");
+        percent >= 1 && percent <= 100, "compute_percent", Double.toString(percent), "1 to 100");
     return OptionalInt.of((int) Math.round(percent * 100));
   }
 
-  private static Map<String, String> selectors(Map<String, String> selectors)
-      throws InvalidRequestException {
-    require(selectors.size() <= MAX_SELECTORS, "over " + MAX_SELECTORS + " selectors");
-    for (Map.Entry<String, String> selector : selectors.entrySet()) {
-      String value = selector.getValue();
-      require(
-          selector.getKey().length() <= MAX_SELECTOR_LENGTH
-              && value.length() <= MAX_SELECTOR_LENGTH
-              && HolderName.plain(value).equals(value)
-              && HolderName.plain(selector.getKey()).equals(selector.getKey()),
-          "a selector has over "
-              + MAX_SELECTOR_LENGTH
-              + " characters, or some that cannot be printed");
-      try {
-        Selector.of(selector.getKey(), value);
-      } catch (IllegalArgumentException e) {
-        throw new InvalidRequestException(e.getMessage());
-      }
+  private static List<Selector> selectors(List<GpuSelector> messages) throws InvalidFieldException {
+    require(
+        messages.size() <= MAX_SELECTORS,
+        SELECTORS,
+        "a list of " + messages.size(),
+        MAX_SELECTORS + " at most");
+    List<Selector> selectors = new ArrayList<>();
+    for (GpuSelector message : messages) {
+      selectors.add(selector(message));
     }
     return selectors;
   }
 
-  private static void require(boolean condition, String message) throws InvalidRequestException {
+  private static Selector selector(GpuSelector message) throws InvalidFieldException {
+    String values = String.join("|", message.getValuesList());
+    boolean isVersion = message.getOperator() == GpuSelector.Operator.OPERATOR_AT_LEAST;
+    String shown = shown(message.getKey() + (isVersion ? ">=" : "=") + values);
+    require(
+        message.getValuesCount() <= MAX_SELECTORS,
+        SELECTORS,
+        shown,
+        MAX_SELECTORS + " values at most");
+    require(
+        Stream.concat(Stream.of(message.getKey()), message.getValuesList().stream())
+            .allMatch(text ->
+                text.length() <= MAX_SELECTOR_LENGTH && HolderName.plain(text).equals(text)),
+        SELECTORS,
+        shown,
+        UP_TO + MAX_SELECTOR_LENGTH);
+    try {
+      return Selector.of(message);
+    } catch (IllegalArgumentException e) {
+      throw new InvalidFieldException(SELECTORS, shown, e.getMessage());
+    }
+  }
+
+  private static String shown(String text) {
+    return "'" + HolderName.plain(text) + "'";
+  }
+
+  private static void require(boolean condition, String field, String value, String allowed)
+      throws InvalidFieldException {
     if (!condition) {
-      throw new InvalidRequestException(message);
+      throw new InvalidFieldException(field, value, allowed);
     }
   }
 }

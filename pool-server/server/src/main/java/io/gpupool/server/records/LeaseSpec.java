@@ -66,17 +66,4 @@ public record LeaseSpec(
   public boolean isFor(String podUid, String container) {
     return pod.filter(named -> named.serves(podUid, container)).isPresent();
   }
-
-  /** What its holder can do to ask for less, in the words of the interface it was made with. */
-  public String howToAskForLess() {
-    if (pod.isEmpty()) {
-      return "ask for less";
-    }
-    if (requirements.partition().isPresent()) {
-      return "lower the capacity that the claim requests";
-    }
-    return requirements.size() instanceof GpuRequirements.Size.Memory
-        ? "lower gpupool.io/gpu-memory"
-        : "lower gpupool.io/gpu";
-  }
 }

@@ -6,7 +6,7 @@ import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
 
 /** The stored form of lease requests that wait. */
 final class QueueForm {
@@ -39,7 +39,7 @@ final class QueueForm {
           record.getSinceMillis(),
           message,
           LeaseRequestValidator.check(message, principal));
-    } catch (InvalidProtocolBufferException | InvalidRequestException e) {
+    } catch (InvalidProtocolBufferException | InvalidFieldException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }
   }

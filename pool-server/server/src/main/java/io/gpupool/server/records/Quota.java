@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.server.rejection.QuotaLimit;
 import io.gpupool.wire.ByteSize;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -26,16 +27,16 @@ public record Quota(
     return text.isEmpty() ? "no limits" : text.toString().strip();
   }
 
-  /** Why a tenant may not hold this much; empty if it may. */
-  public Optional<String> exceededBy(ResourceUsage use) {
+  /** Returns the limit by which a tenant may not hold this much; empty if it may. */
+  public Optional<QuotaLimit> exceededBy(ResourceUsage use) {
     if (leases.isPresent() && use.leases() > leases.getAsInt()) {
-      return Optional.of("at most " + leases.getAsInt() + " leases");
+      return Optional.of(new QuotaLimit.Leases(leases.getAsInt()));
     }
     if (memoryBytes.isPresent() && use.memoryBytes() > memoryBytes.getAsLong()) {
-      return Optional.of("at most " + new ByteSize(memoryBytes.getAsLong()) + " of GPU memory");
+      return Optional.of(new QuotaLimit.Memory(memoryBytes.getAsLong()));
     }
     if (milliGpus.isPresent() && use.milliGpus() > milliGpus.getAsLong()) {
-      return Optional.of("at most " + milliGpus.getAsLong() / 1000.0 + " GPUs");
+      return Optional.of(new QuotaLimit.Gpus(milliGpus.getAsLong() / 1000.0));
     }
     return Optional.empty();
   }

@@ -18,14 +18,9 @@ public final class Selection {
     }
   }
 
-  /**
-   * Of selectors as they are asked for, which have been checked.
-   *
-   * @throws IllegalArgumentException if one is none
-   */
-  public Selection(Map<String, String> selectors) {
-    selectors.forEach((key, value) ->
-        this.selectors.add(new CachedSelector(Selector.of(key, value), new HashMap<>())));
+  public Selection(List<Selector> selectors) {
+    selectors.forEach(
+        selector -> this.selectors.add(new CachedSelector(selector, new HashMap<>())));
   }
 
   /** What selectors look at. */

@@ -261,7 +261,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
     try {
       answer = call.run();
     } catch (RefusedException e) {
-      reply.onError(CallStatus.of(e).asRuntimeException());
+      reply.onError(CallStatus.failure(e));
       return;
     } catch (StateException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.rejection.RejectionDetail;
 import io.gpupool.server.rejection.RefusedException;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 
 /** The gRPC status of each reason for which a change is refused. */
 final class CallStatus {
   private CallStatus() {}
 
-  static Status of(RefusedException refusal) {
-    return of(refusal.why()).withDescription(refusal.getMessage());
+  /** Returns the failure of a call that is refused, with the reason as data if there is one. */
+  static StatusRuntimeException failure(RefusedException refusal) {
+    Status status = of(refusal.why());
+    return refusal
+        .reason()
+        .map(reason -> RejectionDetail.failure(status, refusal.getMessage(), reason.message()))
+        .orElseGet(() -> status.withDescription(refusal.getMessage()).asRuntimeException());
   }
 
   private static Status of(RefusedException.Why why) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseInfo;
@@ -9,6 +8,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
+import io.gpupool.rejection.RejectionDetail;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
@@ -22,8 +22,10 @@ import io.gpupool.server.lease.queue.RequestIdentity;
 import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.LeaseSpec;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
+import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
@@ -67,8 +69,8 @@ public final class LeaseCalls {
     LeaseSpec checked;
     try {
       checked = LeaseRequestValidator.check(request, AuthInterceptor.principal());
-    } catch (InvalidRequestException e) {
-      Replies.refuse(events, Cause.CAUSE_INVALID, e.getMessage());
+    } catch (InvalidFieldException e) {
+      Replies.refuse(events, new LeaseRefusal(e.reason(), "", 0));
       return;
     }
     if (!checked.principal().mayUse(checked.tenant())) {
@@ -86,7 +88,12 @@ public final class LeaseCalls {
       return;
     }
     if (!REQUEST_ID.matcher(request.getRequestId()).matches()) {
-      Replies.refuse(events, Cause.CAUSE_INVALID, "a request's id is 32 hexadecimal digits");
+      RejectionReason invalid =
+          new RejectionReason.InvalidField(
+              "request_id",
+              "'" + HolderName.plain(request.getRequestId()) + "'",
+              "32 hexadecimal digits");
+      Replies.refuse(events, new LeaseRefusal(invalid, "", 0));
       return;
     }
     new LeaseRequestCall(events, queue, leases, view).ask(checked, RequestIdentity.of(request));
@@ -101,7 +108,9 @@ public final class LeaseCalls {
     Optional<QueuedRequest> waiting = findQueued(request.getLeaseId(), principal);
     if (waiting.isPresent()) {
       QueuedRequest queued = waiting.get();
-      String reason = "cancelled by " + principal.text() + because(request.getReason());
+      RejectionReason.Cancelled reason =
+          new RejectionReason.Cancelled(
+              principal.text(), HolderName.plain(request.getReason()).strip());
       audited.run(
           reply,
           "request.cancel",
@@ -148,11 +157,11 @@ public final class LeaseCalls {
                 + " request and ask for another");
       }
       changed = view.lease(updates.update(request.getLeaseId(), change, principal));
-    } catch (InvalidRequestException e) {
-      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    } catch (InvalidFieldException e) {
+      reply.onError(RejectionDetail.failure(Status.INVALID_ARGUMENT, e.reason().message()));
       return;
     } catch (RefusedException e) {
-      reply.onError(CallStatus.of(e).asRuntimeException());
+      reply.onError(CallStatus.failure(e));
       return;
     } catch (StateException e) {
       Replies.fail(reply, e);

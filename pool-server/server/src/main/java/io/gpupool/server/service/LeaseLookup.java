@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
+import io.gpupool.rejection.RejectionDetail;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.model.LeaseCredential;
 import io.gpupool.server.lease.queue.LeaseQueue;
+import io.gpupool.server.lease.queue.QueuePosition;
+import io.gpupool.server.rejection.RejectionReason;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.util.Optional;
@@ -48,11 +51,22 @@ public record LeaseLookup(LeaseFinder finder, LeaseQueue queue) {
       return unknownSecret(id);
     }
     String container = id.substring(OF_POD.length());
-    String why =
-        queue
-            .waitOf(principal.podUid().get(), container)
-            .orElse("the pod has no lease, or several of which the container's is not named");
-    return Status.NOT_FOUND.withDescription(why).asRuntimeException();
+    return queue
+        .positionOf(principal.podUid().get(), container)
+        .map(LeaseLookup::waiting)
+        .orElseGet(() ->
+            Status.NOT_FOUND
+                .withDescription(
+                    "the pod has no lease, or several of which the container's is not named")
+                .asRuntimeException());
+  }
+
+  private static StatusRuntimeException waiting(QueuePosition position) {
+    RejectionReason reason = position.reason();
+    return RejectionDetail.failure(
+        Status.NOT_FOUND,
+        "place " + position.place() + " in the queue: " + reason.text(),
+        reason.message());
   }
 
   static StatusRuntimeException unknownSecret(String id) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
@@ -12,6 +11,8 @@ import io.gpupool.server.lease.queue.QueueClient;
 import io.gpupool.server.lease.queue.QueueEntry;
 import io.gpupool.server.lease.queue.RequestIdentity;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.view.LeaseView;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
@@ -53,10 +54,10 @@ final class LeaseRequestCall implements QueueClient {
   }
 
   @Override
-  public void queued(int place, String reason) {
+  public void queued(int place, RejectionReason reason) {
     events.onNext(
         LeaseEvent.newBuilder()
-            .setQueued(Queued.newBuilder().setPosition(place).setReason(reason))
+            .setQueued(Queued.newBuilder().setPosition(place).setReason(reason.message()))
             .build());
   }
 
@@ -68,9 +69,9 @@ final class LeaseRequestCall implements QueueClient {
   }
 
   @Override
-  public void refused(Cause cause, String reason) {
+  public void refused(LeaseRefusal refusal) {
     answered = true;
-    Replies.refuse(events, cause, reason);
+    Replies.refuse(events, refusal);
   }
 
   @Override

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.service;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.control.v1.LeaseEvent;
-import io.gpupool.control.v1.Refused;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.state.StateException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -19,12 +18,8 @@ final class Replies {
     reply.onCompleted();
   }
 
-  static void refuse(StreamObserver<LeaseEvent> events, Cause cause, String reason) {
-    answer(
-        events,
-        LeaseEvent.newBuilder()
-            .setRefused(Refused.newBuilder().setCause(cause).setReason(reason))
-            .build());
+  static void refuse(StreamObserver<LeaseEvent> events, LeaseRefusal refusal) {
+    answer(events, LeaseEvent.newBuilder().setRefused(refusal.message()).build());
   }
 
   /** The answer where something cannot be recorded. */

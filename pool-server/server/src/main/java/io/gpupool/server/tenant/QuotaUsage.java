@@ -3,6 +3,7 @@ package io.gpupool.server.tenant;
 
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -16,11 +17,11 @@ public record QuotaUsage(Map<String, Quota> quotas, Map<String, ResourceUsage> u
     uses = Map.copyOf(uses);
   }
 
-  /** Why a tenant may not have this beside what it has; empty if it may. */
-  public Optional<String> rejectionReason(String tenant, ResourceUsage more) {
+  /** Returns why a tenant may not have this beside what it has; empty if it may. */
+  public Optional<RejectionReason.OverQuota> rejectionReason(String tenant, ResourceUsage more) {
     return quota(tenant)
         .exceededBy(use(tenant).plus(more))
-        .map(limit -> "tenant '" + tenant + "' may hold " + limit + ", with what it holds already");
+        .map(limit -> new RejectionReason.OverQuota(tenant, limit));
   }
 
   public boolean neverAllows(String tenant, ResourceUsage use) {

@@ -11,6 +11,7 @@ import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
@@ -48,18 +49,14 @@ public final class Tenants {
     return new QuotaUsage(quotas, uses);
   }
 
-  /** Why a tenant may not ask with this priority; empty if it may. */
-  public Optional<String> rejectionReason(String tenant, int priority) {
+  /** Returns why a tenant may not ask with this priority; empty if it may. */
+  public Optional<RejectionReason.PriorityTooHigh> rejectionReason(String tenant, int priority) {
     return records
         .get(RecordTypes.TENANTS, tenant)
         .map(Versioned::value)
         .filter(t -> t.quota().maxPriority().isPresent())
         .filter(t -> priority > t.quota().maxPriority().getAsInt())
-        .map(t ->
-            "tenant '"
-                + tenant
-                + "' may ask with a priority of at most "
-                + t.quota().maxPriority().getAsInt());
+        .map(t -> new RejectionReason.PriorityTooHigh(tenant, t.quota().maxPriority().getAsInt()));
   }
 
   /** Makes one whose quota is set by hand. */

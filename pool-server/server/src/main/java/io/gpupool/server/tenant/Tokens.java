@@ -142,8 +142,8 @@ public final class Tokens {
   /** Why nobody is known by what was shown, and what to do. */
   public String rejectionReason(Optional<String> token) {
     if (token.isEmpty()) {
-      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin makes one with"
-          + " 'gpupool tenant token create'";
+      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin of the pool makes"
+          + " one";
     }
     if (verifier.isEmpty() || !TokenVerifier.isFor(token.get())) {
       return "the token is not known: it was mistyped, has expired or was revoked; ask an admin for"
@@ -155,7 +155,7 @@ public final class Tokens {
         .map(identity ->
             "the token is of tenant '"
                 + HolderName.plain(identity.tenant())
-                + "', which the pool does not have; an admin makes it with 'gpupool tenant create'")
+                + "', which the pool does not have; an admin of the pool makes it")
         .orElseGet(
             () -> "the token is not valid here: " + verifier.get().rejectionReason(token.get()));
   }
@@ -255,9 +255,7 @@ public final class Tokens {
               .orElseThrow(() ->
                   new RefusedException(
                       RefusedException.Why.NOT_FOUND,
-                      "there is no token '"
-                          + HolderName.plain(id)
-                          + "'; 'gpupool tenant token list' shows the ids"));
+                      "there is no token '" + HolderName.plain(id) + "'"));
       Optional<Token> token = transaction.get(RecordTypes.TOKENS, hash);
       transaction.delete(RecordTypes.TOKENS, hash);
       audit.note(

@@ -53,7 +53,8 @@ public record GpuView(Capacity capacity, GpuHealth health) {
             .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
             .setMemoryBusBits(gpu.facts().memoryBusBits())
             .setContextMemoryBytes(gpu.facts().contextBytes())
-            .setHealth(fault.isPresent() ? "unhealthy" : "healthy")
+            .setHealth(
+                fault.isPresent() ? GpuInfo.Health.HEALTH_UNHEALTHY : GpuInfo.Health.HEALTH_HEALTHY)
             .setProblem(fault.map(GpuFault::problem).orElse(""));
     health.sample(gpu).ifPresent(sample -> measure(info, sample));
     Faults faults = health.faults(gpu);

@@ -52,14 +52,23 @@ public record QueueView(LeaseQueue queue, Capacity capacity, Timers timers) {
             .setHolder(spec.holder().message())
             .setTenant(spec.tenant())
             .setWanted(requirements.describe())
-            .setReason(position.reason())
+            .setReason(position.reason().message())
             .setWaitedMillis(Math.max(0, millisSince(position.request().sinceNanos())))
             .setWaitLimitMillis(spec.waitMillis())
             .setGpus(gpus(requirements))
-            .setModel(requirements.selectors().getOrDefault("model", ""))
+            .setModel(model(requirements))
             .setOverQuota(position.isOverQuota());
     spec.pod().ifPresent(pod -> info.setPod(pod.message()));
     return info.build();
+  }
+
+  /** Returns the pattern of the model that it asks for; empty: any. */
+  private static String model(GpuRequirements requirements) {
+    return requirements.selectors().stream()
+        .filter(selector -> selector.property().equals("model"))
+        .map(selector -> String.join("|", selector.values()))
+        .findFirst()
+        .orElse("");
   }
 
   /** How many GPUs a request counts, if it gets the largest that will do. */

@@ -35,7 +35,7 @@ class UseHistoryTest {
     LeaseSpec request =
         Ground.request(
             new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of()),
+                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of()),
             tenant);
     return ground.grant(request, parts(request));
   }

@@ -9,9 +9,9 @@ import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Random;
@@ -124,7 +124,7 @@ class DivisionTest {
     Share small = new Share(100 * MIB, 1000);
     assertThatThrownBy(() -> division.resize("a", small, false, GPU))
         .hasMessageContaining("L1")
-        .hasMessageContaining("--wait");
+        .hasMessageContaining("let the change wait");
     Division waiting = division.resize("a", small, true, GPU);
     assertThat(waiting.partition("a").orElseThrow().size()).isEqualTo(new Share(300 * MIB, 3000));
     assertThat(waiting.take(allocation("L2", "a", new Share(MIB, 100)), GPU.whole())).isEmpty();
@@ -168,9 +168,7 @@ class DivisionTest {
     GpuRequirements named = ask(new GpuRequirements.Size.Fraction(1), Optional.of("ours"));
     assertThat(placed(named, "blue", offers).share()).isEqualTo(HALF);
     assertThat(Placement.place(named, "red", offers))
-        .isEqualTo(
-            new Outcome.Impossible(
-                "no GPU that matches has a partition 'ours' that this tenant may use", false));
+        .isEqualTo(new Outcome.Impossible(new RejectionReason.NoPartition("ours")));
     GpuRequirements half = ask(new GpuRequirements.Size.Fraction(0.5), Optional.of("any"));
     assertThat(placed(half, "red", offers).share()).isEqualTo(new Share(125 * MIB, 1250));
     assertThat(
@@ -186,7 +184,7 @@ class DivisionTest {
   }
 
   private static GpuRequirements ask(GpuRequirements.Size size, Optional<String> partition) {
-    return new GpuRequirements(1, size, OptionalInt.empty(), Map.of(), partition, false);
+    return new GpuRequirements(1, size, OptionalInt.empty(), List.of(), partition, false);
   }
 
   private static Allocation allocation(String lease, String partition, Share share) {

@@ -10,6 +10,7 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.select.Selector;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -120,7 +121,7 @@ public class PlacementTest {
     ground.take(List.of(part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Memory(1 << 20), OptionalInt.of(600), Map.of());
+            1, new GpuRequirements.Size.Memory(1 << 20), OptionalInt.of(600), List.of());
     assertThat(Placement.place(requirements, "", capacity.snapshot()))
         .isInstanceOf(Outcome.Full.class);
   }
@@ -130,15 +131,19 @@ public class PlacementTest {
     Capacity capacity = new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB))).capacity;
     GpuRequirements onB =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of("server", "B"));
+            1,
+            new GpuRequirements.Size.Fraction(1),
+            OptionalInt.empty(),
+            List.of(Selector.in("server", "B")));
     assertThat(placed(onB, capacity).getFirst().gpu().server()).isEqualTo("b");
     GpuRequirements none =
         new GpuRequirements(
             1,
             new GpuRequirements.Size.Fraction(1),
             OptionalInt.empty(),
-            Map.of("model", "*A100*"));
-    assertThat(((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason())
+            List.of(Selector.in("model", "*A100*")));
+    assertThat(
+            ((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason().text())
         .contains("NVIDIA H100");
   }
 
@@ -252,13 +257,15 @@ public class PlacementTest {
           .hasSize(16);
       assertThat(
               ((Outcome.Impossible) Placement.place(several(24, spread, false), "", snapshot))
-                  .reason())
+                  .reason()
+                  .text())
           .isEqualTo("only 23 GPUs of any 16 servers can serve it");
       assertThat(((Outcome.Placed) Placement.place(several(8, spread, true), "", snapshot)).parts())
           .allMatch(part -> part.gpu().server().equals("s20"));
       assertThat(
               ((Outcome.Impossible) Placement.place(several(9, spread, true), "", snapshot))
-                  .reason())
+                  .reason()
+                  .text())
           .contains("no server has more than 8 GPUs");
     }
   }
@@ -268,7 +275,7 @@ public class PlacementTest {
         gpus,
         new GpuRequirements.Size.Fraction(1),
         OptionalInt.empty(),
-        Map.of(),
+        List.of(),
         Optional.empty(),
         false,
         spread,
@@ -293,12 +300,14 @@ public class PlacementTest {
   void place_selectors_lookAtVersionsAndLabels() {
     Gpu old = gpu("a", 0, GIB);
     Gpu fresh = new Gpu("b", 0, "b0", "NVIDIA B200", GIB, "10.0", 13010, Map.of("zone", "eu/1"));
-    assertThat(chosen(Map.of("cc>", "9.5"), old, fresh)).isEqualTo(fresh);
-    assertThat(chosen(Map.of("cc", "9.*"), old, fresh)).isEqualTo(old);
-    assertThat(chosen(Map.of("driver>", "13.1"), old, fresh)).isEqualTo(fresh);
-    assertThat(chosen(Map.of("driver", "13.0"), old, fresh)).isEqualTo(old);
-    assertThat(chosen(Map.of("label.zone", "EU/*"), old, fresh)).isEqualTo(fresh);
-    assertThat(chosen(Map.of("model", "*b200", "server", "b"), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(List.of(Selector.atLeast("cc", "9.5")), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(List.of(Selector.in("cc", "9.*")), old, fresh)).isEqualTo(old);
+    assertThat(chosen(List.of(Selector.atLeast("driver", "13.1")), old, fresh)).isEqualTo(fresh);
+    assertThat(chosen(List.of(Selector.in("driver", "13.0")), old, fresh)).isEqualTo(old);
+    assertThat(chosen(List.of(Selector.in("label.zone", "EU/*")), old, fresh)).isEqualTo(fresh);
+    assertThat(
+            chosen(List.of(Selector.in("model", "*b200"), Selector.in("server", "b")), old, fresh))
+        .isEqualTo(fresh);
   }
 
   private static List<Part> placed(GpuRequirements requirements, Capacity capacity) {
@@ -312,14 +321,14 @@ public class PlacementTest {
         random.nextBoolean()
             ? new GpuRequirements.Size.Fraction((1 + random.nextInt(100)) / 100.0)
             : new GpuRequirements.Size.Memory((1 + random.nextInt(100_000)) * (1L << 20));
-    return new GpuRequirements(1 + random.nextInt(3), size, compute, Map.of());
+    return new GpuRequirements(1 + random.nextInt(3), size, compute, List.of());
   }
 
   static Part part(Gpu gpu, Share share) {
     return new Part(gpu, Optional.empty(), share, false);
   }
 
-  private static Gpu chosen(Map<String, String> selectors, Gpu... gpus) {
+  private static Gpu chosen(List<Selector> selectors, Gpu... gpus) {
     GpuRequirements requirements =
         new GpuRequirements(
             1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), selectors);
@@ -339,7 +348,7 @@ public class PlacementTest {
         gpus,
         new GpuRequirements.Size.Fraction(0.25),
         OptionalInt.empty(),
-        Map.of(),
+        List.of(),
         Optional.empty(),
         false,
         true,
@@ -348,7 +357,7 @@ public class PlacementTest {
 
   private static GpuRequirements fraction(int gpus, double part) {
     return new GpuRequirements(
-        gpus, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+        gpus, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
   }
 
   public static Gpu gpu(String server, int ordinal, long memory) {

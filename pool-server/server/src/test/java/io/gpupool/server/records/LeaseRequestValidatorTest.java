@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import static io.gpupool.control.v1.GpuSelector.Operator.OPERATOR_AT_LEAST;
+import static io.gpupool.control.v1.GpuSelector.Operator.OPERATOR_IN;
+import static io.gpupool.control.v1.GpuSelector.Operator.OPERATOR_UNSPECIFIED;
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_BATCH;
+import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.gpupool.control.v1.GpuSelector;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.LeaseClass;
@@ -14,9 +20,8 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
 import java.util.List;
-import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -29,7 +34,7 @@ class LeaseRequestValidatorTest {
                 .requirements())
         .isEqualTo(
             new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of()));
+                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of()));
   }
 
   @Test
@@ -37,11 +42,13 @@ class LeaseRequestValidatorTest {
     assertThat(LeaseRequestValidator.check(request().build(), Principal.ANYONE).leaseClass())
         .isEqualTo(LeaseClass.BATCH);
     assertThat(
-            LeaseRequestValidator.check(request().setClass_("batch").build(), Principal.ANYONE)
+            LeaseRequestValidator.check(
+                    request().setClass_(LEASE_CLASS_BATCH).build(), Principal.ANYONE)
                 .leaseClass())
         .isEqualTo(LeaseClass.BATCH);
     assertThat(
-            LeaseRequestValidator.check(request().setClass_("latency").build(), Principal.ANYONE)
+            LeaseRequestValidator.check(
+                    request().setClass_(LEASE_CLASS_LATENCY).build(), Principal.ANYONE)
                 .leaseClass())
         .isEqualTo(LeaseClass.LATENCY);
   }
@@ -59,20 +66,28 @@ class LeaseRequestValidatorTest {
     assertInvalid(request().setComputePercent(0.5), "1 to 100");
     assertInvalid(request().setComputePercent(0), "1 to 100");
     assertInvalid(request().setComputePercent(101), "1 to 100");
-    assertInvalid(request().setClass_("gold"), "no class 'gold' of leases; give batch or latency");
-    assertInvalid(request().setClass_("Latency"), "batch or latency");
-    assertInvalid(request().setClass_("x".repeat(65)), "batch or latency");
+    assertInvalid(request().setClass_Value(3), "class is 3; give batch or latency");
+    assertInvalid(request().setClass_Value(-1), "batch or latency");
     assertInvalid(request().setComputePercent(Double.NaN), "1 to 100");
-    assertInvalid(request().putSelectors("colour", "red"), "model, server");
-    assertInvalid(request().putSelectors("model", "x".repeat(129)), "128");
-    assertInvalid(request().putSelectors("model>", "8.0"), "no selector 'model>'");
-    assertInvalid(request().putSelectors("label.", "x"), "label.NAME");
-    assertInvalid(request().putSelectors("cc>", "new"), "no version");
+    assertInvalid(request().addSelectors(selector("colour", OPERATOR_IN, "red")), "model, server");
+    assertInvalid(request().addSelectors(selector("model", OPERATOR_IN, "x".repeat(129))), "128");
+    assertInvalid(
+        request().addSelectors(selector("model", OPERATOR_AT_LEAST, "8.0")),
+        "selectors is 'model>=8.0'; give model, server");
+    assertInvalid(request().addSelectors(selector("label.", OPERATOR_IN, "x")), "label.NAME");
+    assertInvalid(
+        request().addSelectors(selector("cc", OPERATOR_AT_LEAST, "new")),
+        "a version such as 8.0 for cc");
+    assertInvalid(
+        request().addSelectors(selector("cc", OPERATOR_UNSPECIFIED, "8.0")), "in and at-least");
+    assertInvalid(
+        request().addSelectors(GpuSelector.newBuilder().setKey("cc").setOperator(OPERATOR_IN)),
+        "a value for cc");
     assertInvalid(request().setIdleTimeoutMillis(10), "5 s to 366 days");
     assertInvalid(request().setIdleTimeoutMillis(-1), "over 366 days");
     assertInvalid(request().setTimeLimitMillis(Long.MAX_VALUE), "366 days");
     assertInvalid(request().setTenant("x".repeat(65)), "64");
-    assertInvalid(request().setPartition("x".repeat(65)), "such a name");
+    assertInvalid(request().setPartition("x".repeat(65)), "at most 64");
     assertInvalid(request().setPriority(Integer.MIN_VALUE), "1000");
     assertInvalid(request().setWaitMillis(-1), "30 days");
   }
@@ -96,7 +111,7 @@ class LeaseRequestValidatorTest {
         asks++;
       } catch (InvalidProtocolBufferException e) {
         // gRPC answers this one
-      } catch (InvalidRequestException e) {
+      } catch (InvalidFieldException e) {
         assertThat(e.getMessage()).isNotBlank().doesNotContain("\n");
       }
     }
@@ -121,9 +136,15 @@ class LeaseRequestValidatorTest {
       request.setComputePercent(Double.longBitsToDouble(random.nextLong()));
     }
     if (random.nextInt(4) == 0) {
-      request.putSelectors(random.nextBoolean() ? "model" : "uuid", "*" + random.nextInt() + "\n");
+      request.addSelectors(
+          selector(
+              random.nextBoolean() ? "model" : "uuid", OPERATOR_IN, "*" + random.nextInt() + "\n"));
     }
     return request.build();
+  }
+
+  private static GpuSelector selector(String key, GpuSelector.Operator operator, String value) {
+    return GpuSelector.newBuilder().setKey(key).setOperator(operator).addValues(value).build();
   }
 
   private static LeaseRequest.Builder request() {
@@ -132,7 +153,7 @@ class LeaseRequestValidatorTest {
 
   private static void assertInvalid(LeaseRequest.Builder request, String reason) {
     assertThatThrownBy(() -> LeaseRequestValidator.check(request.build(), Principal.ANYONE))
-        .isInstanceOf(InvalidRequestException.class)
+        .isInstanceOf(InvalidFieldException.class)
         .hasMessageContaining(reason);
   }
 }

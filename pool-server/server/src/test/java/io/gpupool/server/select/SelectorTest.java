@@ -17,12 +17,21 @@ class SelectorTest {
   }
 
   @Test
+  void accepts_severalValues_oneIsEnough() {
+    Selector models = Selector.in("model", "*H100*", "*H200*");
+    assertThat(models.accepts("NVIDIA H200")).isTrue();
+    assertThat(models.accepts("NVIDIA A100")).isFalse();
+    assertThat(models.text()).isEqualTo("model=*H100*|*H200*");
+    assertThat(Selector.atLeast("cc", "8.0").text()).isEqualTo("cc>=8.0");
+  }
+
+  @Test
   void accepts_versions_areComparedAsNumbers() {
-    Selector atLeast = Selector.of("cc>", "9.0");
+    Selector atLeast = Selector.atLeast("cc", "9.0");
     assertThat(atLeast.accepts("10.0")).isTrue();
     assertThat(atLeast.accepts("9")).isTrue();
     assertThat(atLeast.accepts("8.9")).isFalse();
     assertThat(atLeast.accepts("")).isFalse();
-    assertThat(Selector.of("cc", "9.*").accepts("9.0")).isTrue();
+    assertThat(Selector.in("cc", "9.*").accepts("9.0")).isTrue();
   }
 }

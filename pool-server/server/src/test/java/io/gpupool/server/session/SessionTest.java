@@ -136,7 +136,7 @@ class SessionTest {
   private Lease grant(double part, LeaseLimits limits) {
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       return ground

@@ -152,7 +152,7 @@ class SessionsTest {
   private Lease grant(String tenant, Principal principal) throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(0.25), OptionalInt.empty(), Map.of());
+            1, new GpuRequirements.Size.Fraction(0.25), OptionalInt.empty(), List.of());
     Outcome.Placed placed =
         (Outcome.Placed) Placement.place(requirements, tenant, ground.capacity.snapshot());
     return ground

@@ -19,13 +19,14 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.rejection.RefusedException.Why;
+import io.gpupool.server.rejection.RejectionReason;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -126,7 +127,8 @@ class TenantsTest {
     ask("blue", 1);
     Asked asked = new Asked();
     GpuRequirements whole =
-        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
     ground.queue.ask(
         new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked, Optional.empty());
     assertThat(asked.reason)
@@ -241,7 +243,7 @@ class TenantsTest {
     ground.queue.ask(
         new LeaseSpec(
             new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of()),
+                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of()),
             priority,
             waitMillis,
             Ground.HOLDER,
@@ -264,8 +266,8 @@ class TenantsTest {
     }
 
     @Override
-    public void queued(int place, String why) {
-      reason = why;
+    public void queued(int place, RejectionReason why) {
+      reason = why.text();
     }
 
     @Override
@@ -275,9 +277,9 @@ class TenantsTest {
     }
 
     @Override
-    public void refused(Cause why, String text) {
-      cause = why;
-      reason = text;
+    public void refused(LeaseRefusal refusal) {
+      cause = refusal.reason().cause();
+      reason = refusal.text();
     }
   }
 

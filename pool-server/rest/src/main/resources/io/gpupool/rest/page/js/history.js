@@ -35,7 +35,8 @@ const TELLERS = {
       `Request ${request.id} of ${request.holder.program} of ${holder(request.holder)} waits: ${request.wanted}`,
     removed: (/** !rest.QueuedRequest */ request) => `Request ${request.id} waits no more`,
     changed: (/** !rest.QueuedRequest */ was, /** !rest.QueuedRequest */ request) =>
-      was.reason !== request.reason && `Request ${request.id} waits: ${request.reason}`,
+      was.reason.message !== request.reason.message &&
+      `Request ${request.id} waits: ${request.reason.message}`,
   },
   sessions: {
     added: (/** !rest.Session */ session) =>

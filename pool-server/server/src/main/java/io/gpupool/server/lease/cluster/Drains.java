@@ -3,6 +3,7 @@ package io.gpupool.server.lease.cluster;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
@@ -19,6 +20,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +32,10 @@ import org.slf4j.LoggerFactory;
 public final class Drains {
   private static final long MAX_DEADLINE_MILLIS = 365L * 24 * 3600 * 1000;
   private static final long LOOK_MILLIS = 20;
+
+  /** Servers named to a caller that names none of them. */
+  private static final int MOST_NAMED = 8;
+
   private static final Logger LOG = LoggerFactory.getLogger(Drains.class);
 
   private final RecordStore records;
@@ -206,7 +212,12 @@ public final class Drains {
           RefusedException.Why.NOT_FOUND,
           "there is no server '"
               + HolderName.plain(name)
-              + "'; 'gpupool top' shows those there are");
+              + "'; the pool has "
+              + capacity.gpus().stream()
+                  .map(Gpu::server)
+                  .distinct()
+                  .limit(MOST_NAMED)
+                  .collect(Collectors.joining(", ")));
     }
   }
 }

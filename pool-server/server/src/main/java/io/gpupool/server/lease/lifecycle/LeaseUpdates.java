@@ -18,7 +18,9 @@ import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.Tenant;
+import io.gpupool.server.rejection.QuotaLimit;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Transaction;
@@ -149,21 +151,20 @@ public final class LeaseUpdates {
             .orElse(ResourceUsage.NONE)
             .minus(before.use())
             .plus(after.use());
-    Optional<String> limit =
+    Optional<QuotaLimit> limit =
         transaction
             .get(RecordTypes.TENANTS, tenant)
             .map(Tenant::quota)
             .flatMap(quota -> quota.exceededBy(use));
     if (limit.isPresent() && after.use().milliGpus() > before.use().milliGpus()) {
+      RejectionReason over = new RejectionReason.OverQuota(tenant, limit.get());
       throw new RefusedException(
           RefusedException.Why.IN_USE,
-          "tenant '"
-              + tenant
-              + "' may hold "
-              + limit.get()
-              + ", and would hold "
+          over.text()
+              + "; it would hold "
               + use.milliGpus() / 1000.0
-              + " GPUs; ask for less, or release other leases");
+              + " GPUs: ask for less, or release other leases",
+          over);
     }
     transaction.put(RecordTypes.USAGES, tenant, use);
   }
@@ -183,8 +184,8 @@ public final class LeaseUpdates {
               + id
               + " stays as it is: server "
               + server
-              + " shares its GPUs through MPS (--sharing mps), by which programs keep the part of"
-              + " the multiprocessors that they started with; ask for a new lease");
+              + " shares its GPUs through MPS, by which programs keep the part of the"
+              + " multiprocessors that they started with; ask for a new lease");
     }
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
@@ -11,6 +10,7 @@ import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Tenants;
 import java.util.Comparator;
@@ -78,11 +78,11 @@ public final class LeaseQueue {
           return resumed.get();
         }
       }
-      Optional<String> noPlace = places.refusal(spec);
+      Optional<RejectionReason.QueueFull> noPlace = places.rejectionReason(spec);
       if (noPlace.isPresent()) {
         // It gets no number and no look at the GPUs, so that a flood of requests costs little.
         QueueEntry entry = entry(0, spec, client, identity);
-        answers.refuseQuietly(entry, Cause.CAUSE_NO_CAPACITY, noPlace.get());
+        answers.refuseQuietly(entry, noPlace.get());
         return entry;
       }
       number = shared.isPresent() ? shared.get().nextNumber() : ++lastNumber;
@@ -92,12 +92,12 @@ public final class LeaseQueue {
       return entry;
     }
     QueueEntry entry = entry(number, spec, client, identity);
-    Optional<String> tooImportant = tenants.rejectionReason(spec.tenant(), spec.priority());
+    Optional<RejectionReason.PriorityTooHigh> tooHigh =
+        tenants.rejectionReason(spec.tenant(), spec.priority());
     if (isStopping) {
-      answers.refuse(
-          entry, Cause.CAUSE_DRAINING, "this server is stopping and grants nothing more");
-    } else if (tooImportant.isPresent()) {
-      answers.refuse(entry, Cause.CAUSE_DENIED, tooImportant.get());
+      answers.refuse(entry, new RejectionReason.ServerStopping());
+    } else if (tooHigh.isPresent()) {
+      answers.refuse(entry, tooHigh.get());
     } else {
       enqueue(entry);
     }
@@ -128,7 +128,7 @@ public final class LeaseQueue {
       record(entry);
     } else {
       places.take(entry);
-      answers.refuse(entry, entry.position().cause(), entry.position().reason());
+      answers.refuse(entry, entry.position().reason());
     }
   }
 
@@ -214,7 +214,8 @@ public final class LeaseQueue {
   }
 
   /** Takes a request out of the queue, here or at another server, although its client is there. */
-  public void cancel(QueuedRequest request, String reason) throws StateException {
+  public void cancel(QueuedRequest request, RejectionReason.Cancelled reason)
+      throws StateException {
     Optional<QueueEntry> here = places.find(request.number());
     if (here.isEmpty()) {
       if (shared.isPresent()) {
@@ -222,7 +223,7 @@ public final class LeaseQueue {
       }
       dispatcher.settle();
     } else if (dispatcher.remove(here.get())) {
-      answers.refuse(here.get(), Cause.CAUSE_CANCELLED, reason);
+      answers.refuse(here.get(), reason);
       dispatcher.settleInTime();
     }
   }
@@ -240,11 +241,10 @@ public final class LeaseQueue {
     return shared.map(SharedQueue::positionsElsewhere).orElse(List.of());
   }
 
-  /** The wait of a pod's container, in words; empty: nothing is asked for it. */
-  public Optional<String> waitOf(String podUid, String container) {
+  /** Returns the position of the request for a pod's container; empty: nothing is asked for it. */
+  public Optional<QueuePosition> positionOf(String podUid, String container) {
     return Stream.concat(here().stream(), elsewhere().stream())
         .filter(p -> p.request().spec().isFor(podUid, container))
-        .map(p -> "place " + p.place() + " in the queue: " + p.reason())
         .findFirst();
   }
 
@@ -271,7 +271,7 @@ public final class LeaseQueue {
     if (queue.isRecorded(identity)) {
       answers.redirect(entry, "it goes on at another server");
     } else {
-      answers.refuse(entry, Cause.CAUSE_CANCELLED, "it was taken out of the queue");
+      answers.refuse(entry, new RejectionReason.Cancelled("", ""));
     }
   }
 
@@ -293,7 +293,7 @@ public final class LeaseQueue {
     }
     for (QueueEntry entry : places.copy()) {
       if (dispatcher.remove(entry)) {
-        answers.refuse(entry, Cause.CAUSE_DRAINING, reason);
+        answers.refuse(entry, new RejectionReason.ServerStopping());
       }
     }
   }

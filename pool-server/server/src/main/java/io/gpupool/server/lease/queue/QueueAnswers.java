@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
-import java.time.Duration;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.Locale;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,27 +29,35 @@ final class QueueAnswers {
     this.isShared = isShared;
   }
 
-  void refuse(QueueEntry entry, Cause cause, String reason) {
-    LOG.info("lease refused: asked for {}; {}", entry.spec().requirements().describe(), reason);
-    refuseQuietly(entry, cause, reason);
+  void refuse(QueueEntry entry, RejectionReason reason) {
+    answer(entry, refusal(entry, reason, 0));
   }
 
   /** Refuses without a line in the log, where a flood of requests would fill it. */
-  void refuseQuietly(QueueEntry entry, Cause cause, String reason) {
-    entry.cancelLimit();
-    String label = cause.name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
-    metrics.add(Metric.REQUESTS_REFUSED, 1, entry.spec().tenant(), label);
-    entry
-        .client()
-        .refused(cause, "asked for " + entry.spec().requirements().describe() + "; " + reason);
+  void refuseQuietly(QueueEntry entry, RejectionReason reason) {
+    answerQuietly(entry, refusal(entry, reason, 0));
   }
 
   /** Refuses a request that has waited for as long as its client wanted. */
   void refuseExpired(QueueEntry entry) {
-    Duration limit = Duration.ofMillis(entry.spec().waitMillis());
-    String waited = limit.toString().substring(2).toLowerCase(Locale.ROOT);
-    QueuePosition position = entry.position();
-    refuse(entry, position.cause(), "waited " + waited + "; " + position.reason());
+    answer(entry, refusal(entry, entry.position().reason(), entry.spec().waitMillis()));
+  }
+
+  private static LeaseRefusal refusal(QueueEntry entry, RejectionReason reason, long waitedMillis) {
+    return new LeaseRefusal(reason, entry.spec().requirements().describe(), waitedMillis);
+  }
+
+  private void answer(QueueEntry entry, LeaseRefusal refusal) {
+    LOG.info("lease refused: {}", refusal.text());
+    answerQuietly(entry, refusal);
+  }
+
+  private void answerQuietly(QueueEntry entry, LeaseRefusal refusal) {
+    entry.cancelLimit();
+    String label =
+        refusal.reason().cause().name().substring("CAUSE_".length()).toLowerCase(Locale.ROOT);
+    metrics.add(Metric.REQUESTS_REFUSED, 1, entry.spec().tenant(), label);
+    entry.client().refused(refusal);
   }
 
   /** Has the client ask another server, if it can. */
@@ -58,7 +66,7 @@ final class QueueAnswers {
       entry.cancelLimit();
       entry.client().redirected(reason);
     } else {
-      refuse(entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + reason);
+      refuse(entry, new RejectionReason.NotRecorded(reason));
     }
   }
 }

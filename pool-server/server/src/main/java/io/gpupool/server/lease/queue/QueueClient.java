@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 
 /**
  * The client of a lease request. It is told on the control thread; after {@code granted}, {@code
@@ -14,14 +15,14 @@ public interface QueueClient {
   LeaseHold hold();
 
   /** The request waits; told again whenever its place changes. The next one has place 1. */
-  void queued(int place, String reason);
+  void queued(int place, RejectionReason reason);
 
   void granted(GrantedLease granted);
 
-  void refused(Cause cause, String reason);
+  void refused(LeaseRefusal refusal);
 
   /** This server cannot serve the request any more; another one that is asked again may. */
   default void redirected(String reason) {
-    refused(Cause.CAUSE_DRAINING, reason);
+    refused(new LeaseRefusal(new RejectionReason.ServerStopping(), "", 0));
   }
 }

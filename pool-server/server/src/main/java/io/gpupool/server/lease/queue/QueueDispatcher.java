@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.identity.LeaseSecret;
@@ -10,6 +9,7 @@ import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.QueueScheduler.Decision;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Tenants;
 import java.io.IOException;
@@ -115,7 +115,7 @@ final class QueueDispatcher {
         grant(entry, parts);
       } else if (isHopeless(decision, entry)) {
         remove(entry);
-        answers.refuse(entry, explainer.cause(decision), explainer.reason(decision, entry.spec()));
+        answers.refuse(entry, explainer.reason(decision, entry.spec()));
       } else if (entry.moveTo(position(decision, ++place), timers.nowNanos())) {
         moved.add(entry);
       }
@@ -143,14 +143,14 @@ final class QueueDispatcher {
     return new QueuePosition(
         decision.request(),
         place,
-        explainer.cause(decision),
+        decision instanceof Decision.OverQuota,
         () -> explainer.reason(decision, decision.request().spec()));
   }
 
   private boolean isHopeless(Decision decision, QueueEntry entry) {
     return switch (decision) {
       case Decision.Unsatisfiable never -> !mayMissServers(entry);
-      case Decision.OverQuota over -> over.isForEver();
+      case Decision.OverQuota over -> over.isForever();
       case Decision.Grant grant -> false;
       case Decision.NoCapacity full -> false;
       case Decision.Reserved reserved -> false;
@@ -180,8 +180,7 @@ final class QueueDispatcher {
       answers.redirect(entry, e.getMessage());
     } catch (IOException e) {
       LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      answers.refuse(
-          entry, Cause.CAUSE_NO_CAPACITY, "the server cannot grant it: " + e.getMessage());
+      answers.refuse(entry, new RejectionReason.NotRecorded(e.getMessage()));
     }
   }
 
@@ -191,9 +190,7 @@ final class QueueDispatcher {
       timers.after(AGAIN_MILLIS, this::settle);
     } else {
       answers.refuse(
-          entry,
-          e.why() == RefusedException.Why.DENIED ? Cause.CAUSE_DENIED : Cause.CAUSE_NO_CAPACITY,
-          e.getMessage());
+          entry, e.reason().orElseGet(() -> new RejectionReason.NotRecorded(e.getMessage())));
     }
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -38,7 +38,7 @@ public final class QueueEntry {
     this.spec = spec;
     this.client = client;
     this.identity = identity;
-    position = new QueuePosition(request, 0, Cause.CAUSE_NO_CAPACITY, () -> "");
+    position = new QueuePosition(request, 0, false, RejectionReason.NotScheduledYet::new);
   }
 
   public String id() {

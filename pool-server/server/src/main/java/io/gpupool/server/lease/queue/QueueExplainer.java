@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.QueueScheduler.Decision;
+import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RejectionReason;
 
-/** An explainer of the scheduler's decisions to people. Used by the control thread. */
+/** An explainer of the scheduler's decisions. Used by the control thread. */
 record QueueExplainer(Capacity capacity, LeaseService leases) {
-  /** The cause with which a request is refused that waits no longer. */
-  Cause cause(Decision decision) {
+  /** Returns why a request waits or is refused. */
+  RejectionReason reason(Decision decision, LeaseSpec spec) {
     return switch (decision) {
-      case Decision.Grant grant -> Cause.CAUSE_NO_CAPACITY;
-      case Decision.NoCapacity full ->
-          isDraining(full) ? Cause.CAUSE_DRAINING : Cause.CAUSE_NO_CAPACITY;
-      case Decision.Reserved reserved -> Cause.CAUSE_NO_CAPACITY;
-      case Decision.OverQuota over -> Cause.CAUSE_DENIED;
-      case Decision.Unsatisfiable never -> Cause.CAUSE_NO_MATCH;
-    };
-  }
-
-  /** The reason why a request waits or is refused, and what its holder can do. */
-  String reason(Decision decision, LeaseSpec spec) {
-    return switch (decision) {
-      case Decision.Grant grant -> "it is its turn";
-      case Decision.NoCapacity full ->
-          new Shortage(full.full(), spec).explain(isDraining(full), leases.all());
-      case Decision.Reserved reserved ->
-          "what is free is kept for a request that has waited longer ("
-              + reserved.first().id()
-              + ")";
+      case Decision.Grant grant -> new RejectionReason.NotScheduledYet();
+      case Decision.NoCapacity full -> noCapacity(full, spec);
+      case Decision.Reserved reserved -> new RejectionReason.KeptForEarlier(reserved.first().id());
       case Decision.OverQuota over -> over.reason();
-      case Decision.Unsatisfiable never ->
-          never.reason() + (never.isTooLarge() ? "; " + spec.howToAskForLess() : "");
+      case Decision.Unsatisfiable never -> never.reason();
     };
   }
 
-  private boolean isDraining(Decision.NoCapacity decision) {
-    return capacity.isDraining(decision.full().best().gpu().server());
+  private RejectionReason noCapacity(Decision.NoCapacity decision, LeaseSpec spec) {
+    Offer best = decision.full().best();
+    return capacity.isDraining(best.gpu().server())
+        ? new RejectionReason.ServersDraining(best.part(best.free()))
+        : new Shortage(decision.full(), spec).reason(leases.all());
   }
 }

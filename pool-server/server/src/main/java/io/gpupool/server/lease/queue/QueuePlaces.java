@@ -4,6 +4,8 @@ package io.gpupool.server.lease.queue;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RejectionReason;
+import io.gpupool.server.rejection.RejectionReason.QueueFull.Scope;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -25,33 +27,25 @@ final class QueuePlaces {
     this.limits = limits;
   }
 
-  /** Why one more request has no place. */
-  Optional<String> refusal(LeaseSpec spec) {
+  /** Returns why one more request has no place; empty if it has one. */
+  Optional<RejectionReason.QueueFull> rejectionReason(LeaseSpec spec) {
     int own = byTenant.getOrDefault(spec.tenant(), 0);
     boolean admin = spec.principal().role() == Role.ADMIN;
     int limit = admin ? limits.perTenantByAdmin() : limits.perTenant();
     if (own >= limit) {
-      return Optional.of(
-          named(spec.tenant())
-              + " has "
-              + own
-              + " requests in the queue already (--tenant-requests); withdraw some");
+      return full(Scope.TENANT, spec.tenant(), own);
     }
     String caller = spec.principal().text();
     if (!admin && byCaller.getOrDefault(caller, 0) >= limits.perCaller()) {
-      return Optional.of(
-          "'"
-              + caller
-              + "' has "
-              + limits.perCaller()
-              + " requests in the queue already, half of the places of its tenant"
-              + " (--tenant-requests); withdraw some");
+      return full(Scope.CALLER, caller, limits.perCaller());
     }
-    if (entries.size() >= limits.perServer() && own >= limits.guaranteed()) {
-      return Optional.of(
-          "all " + limits.perServer() + " places in this server's queue are taken; ask later");
-    }
-    return Optional.empty();
+    return entries.size() >= limits.perServer() && own >= limits.guaranteed()
+        ? full(Scope.SERVER, "", limits.perServer())
+        : Optional.empty();
+  }
+
+  private static Optional<RejectionReason.QueueFull> full(Scope scope, String name, int requests) {
+    return Optional.of(new RejectionReason.QueueFull(scope, name, requests));
   }
 
   Optional<QueueEntry> find(long number) {
@@ -108,9 +102,5 @@ final class QueuePlaces {
 
   private static Integer less(String key, int count) {
     return count == 1 ? null : count - 1;
-  }
-
-  private static String named(String tenant) {
-    return tenant.isEmpty() ? "whoever has no tenant" : "tenant '" + tenant + "'";
   }
 }

@@ -7,6 +7,7 @@ import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.select.Selection;
 import io.gpupool.server.tenant.QuotaUsage;
 import java.util.ArrayList;
@@ -58,17 +59,13 @@ final class QueueScheduler {
     /**
      * Its tenant holds too much.
      *
-     * @param isForEver whether it would be too much without all the tenant holds
+     * @param isForever whether it would be too much without all the tenant holds
      */
-    record OverQuota(QueuedRequest request, String reason, boolean isForEver) implements Decision {}
-
-    /**
-     * It can never be served.
-     *
-     * @param isTooLarge whether a smaller share could be
-     */
-    record Unsatisfiable(QueuedRequest request, String reason, boolean isTooLarge)
+    record OverQuota(QueuedRequest request, RejectionReason reason, boolean isForever)
         implements Decision {}
+
+    /** It can never be served. */
+    record Unsatisfiable(QueuedRequest request, RejectionReason reason) implements Decision {}
   }
 
   /** Decides for all that wait; the turns come in the order of their places in the queue. */
@@ -116,8 +113,8 @@ final class QueueScheduler {
                       ? new Decision.Grant(request, parts)
                       : new Decision.Reserved(request, kept.getFirst()));
       case Outcome.Full full -> new Decision.NoCapacity(request, full);
-      case Outcome.Impossible(String reason, boolean tooLarge) ->
-          new Decision.Unsatisfiable(request, reason, tooLarge);
+      case Outcome.Impossible(RejectionReason reason) ->
+          new Decision.Unsatisfiable(request, reason);
     };
   }
 

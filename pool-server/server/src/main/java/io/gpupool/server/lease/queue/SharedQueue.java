@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.QueueRecord;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.StateException;
 import java.util.HashMap;
 import java.util.List;
@@ -117,7 +117,7 @@ final class SharedQueue {
   }
 
   private static QueuePosition hasJustCome(QueuedRequest request) {
-    return new QueuePosition(request, 1, Cause.CAUSE_NO_CAPACITY, () -> "it has just come");
+    return new QueuePosition(request, 1, false, RejectionReason.NotScheduledYet::new);
   }
 
   private QueuedRequest request(QueueRecord record) {

@@ -8,60 +8,52 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RejectionReason;
+import io.gpupool.server.rejection.RejectionReason.LeaseShare;
 import java.util.Collection;
 import java.util.Optional;
-import java.util.stream.Collectors;
 
 /**
- * A shortage of room for a request. It is explained to people without naming anybody whom they may
- * not see. Used by the control thread.
+ * A shortage of room for a request. Its reason names nobody whom the caller may not see. Used by
+ * the control thread.
  */
 record Shortage(Outcome.Full full, LeaseSpec spec) {
   private static final int MOST_NAMED = 3;
 
-  /**
-   * Says why there is no room, and what to do.
-   *
-   * @param draining whether the server of the best offer is being drained
-   */
-  String explain(boolean draining, Collection<Lease> leases) {
-    return draining ? drained() : taken(leases);
-  }
-
-  private String drained() {
-    Gpu gpu = full.best().gpu();
-    return "what could serve it is on servers that drain, such as "
-        + gpu.label()
-        + "; wait for others, or have an admin of the pool put it back into service";
-  }
-
-  private String taken(Collection<Lease> leases) {
-    String best = "largest free fraction is " + full.best().free() + " on " + full.best().label();
-    if (spec.requirements().gpus() > 1) {
-      best = full.fitting() + " of these are free now, beyond them the " + best;
-    }
-    String holders =
+  /** Returns why there is no room. */
+  RejectionReason reason(Collection<Lease> leases) {
+    return new RejectionReason.NoCapacity(
+        full.best().part(full.best().free()),
+        spec.requirements().gpus(),
+        full.fitting(),
         leases.stream()
             .filter(lease -> lease.parts().stream().anyMatch(full.best()::holds))
             .limit(MOST_NAMED)
-            .map(this::described)
-            .collect(Collectors.joining(" or "));
-    return best
-        + "; "
-        + spec.howToAskForLess()
-        + (holders.isEmpty() ? "" : " or wait for " + holders);
+            .map(this::share)
+            .toList());
   }
 
-  private String described(Lease lease) {
-    return "lease " + lease.id() + " (" + holder(lease) + ", " + on(lease, full.best().gpu()) + ")";
+  private LeaseShare share(Lease lease) {
+    Share share = on(lease, full.best().gpu());
+    LeaseShare.Visibility visibility = visibility(lease);
+    return new LeaseShare(
+        lease.id().text(),
+        visibility,
+        visibility == LeaseShare.Visibility.FULL ? name(lease) : "",
+        share.memoryBytes(),
+        share.computePercent());
   }
 
   /** A request for a pod is made by its cluster's controller, and read by the pod's namespace. */
-  private String holder(Lease lease) {
+  private LeaseShare.Visibility visibility(Lease lease) {
     if (spec.pod().isPresent()) {
-      return isOfNamespace(lease) ? name(lease) : "not of this namespace";
+      return isOfNamespace(lease)
+          ? LeaseShare.Visibility.FULL
+          : LeaseShare.Visibility.OTHER_NAMESPACE;
     }
-    return spec.principal().maySee(lease.tenant()) ? name(lease) : "another tenant's";
+    return spec.principal().maySee(lease.tenant())
+        ? LeaseShare.Visibility.FULL
+        : LeaseShare.Visibility.OTHER_TENANT;
   }
 
   private boolean isOfNamespace(Lease lease) {

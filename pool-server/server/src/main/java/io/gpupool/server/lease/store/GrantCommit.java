@@ -12,7 +12,9 @@ import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
+import io.gpupool.server.rejection.QuotaLimit;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.Transaction;
 import java.util.List;
 import java.util.Optional;
@@ -81,7 +83,9 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     if (grant.token().isPresent()
         && transaction.get(RecordTypes.TOKENS, grant.token().get().text()).isEmpty()) {
       throw new RefusedException(
-          RefusedException.Why.DENIED, "the token was revoked while the request waited");
+          RefusedException.Why.DENIED,
+          new RejectionReason.TokenRevoked().text(),
+          new RejectionReason.TokenRevoked());
     }
   }
 
@@ -92,14 +96,16 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     }
     ResourceUsage after =
         transaction.get(RecordTypes.USAGES, tenant).orElse(ResourceUsage.NONE).plus(grant.use());
-    Optional<String> limit =
+    Optional<QuotaLimit> limit =
         transaction
             .get(RecordTypes.TENANTS, tenant)
             .map(Tenant::quota)
             .flatMap(q -> q.exceededBy(after));
     if (limit.isPresent()) {
       throw new RefusedException(
-          RefusedException.Why.CHANGED, "tenant '" + tenant + "' may hold " + limit.get());
+          RefusedException.Why.CHANGED,
+          new RejectionReason.OverQuota(tenant, limit.get()).text(),
+          new RejectionReason.OverQuota(tenant, limit.get()));
     }
     transaction.put(RecordTypes.USAGES, tenant, after);
   }

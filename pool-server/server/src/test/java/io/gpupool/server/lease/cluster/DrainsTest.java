@@ -17,12 +17,13 @@ import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.LocalStore;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -50,8 +51,8 @@ class DrainsTest {
     }
 
     @Override
-    public void queued(int place, String why) {
-      reason = why;
+    public void queued(int place, RejectionReason why) {
+      reason = why.text();
     }
 
     @Override
@@ -61,9 +62,9 @@ class DrainsTest {
     }
 
     @Override
-    public void refused(Cause why, String text) {
-      cause = why;
-      reason = text;
+    public void refused(LeaseRefusal refusal) {
+      cause = refusal.reason().cause();
+      reason = refusal.text();
     }
   }
 
@@ -75,8 +76,7 @@ class DrainsTest {
     Asker impatient = ask(ground, 0);
     assertThat(impatient.cause).isEqualTo(Cause.CAUSE_DRAINING);
     assertThat(impatient.reason)
-        .contains(
-            "of gpu-1; wait for others, or have an admin of the pool put it back into service");
+        .contains("the servers whose GPUs could serve it drain, such as that of GPU 0 of gpu-1");
     Asker waiting = ask(ground, 3_600_000);
     assertThat(waiting.cause).isNull();
     assertThat(ground.drains.state(HERE)).isEqualTo("draining");
@@ -182,7 +182,8 @@ class DrainsTest {
     LocalStore store = LocalStore.inMemory();
     Ground ground = ground(store, List.of(GPU));
     GpuRequirements requirements =
-        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
     var placed =
         (Placement.Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
     ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
@@ -193,12 +194,12 @@ class DrainsTest {
   }
 
   @Test
-  void drain_unknownServer_saysWhereTheNamesAre() {
+  void drain_unknownServer_saysWhichServersThereAre() {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", OptionalLong.empty()))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("no server 'gpu-9'")
-        .hasMessageContaining("gpupool top");
+        .hasMessageContaining("the pool has gpu-1");
   }
 
   private Ground ground(LocalStore store, List<Gpu> gpus) {
@@ -216,7 +217,8 @@ class DrainsTest {
   private static Asker ask(Ground ground, long waitMillis) {
     Asker asker = new Asker();
     GpuRequirements requirements =
-        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
     ground.queue.ask(
         new LeaseSpec(requirements, 0, waitMillis, Ground.HOLDER, Principal.ANYONE, ""),
         asker,

@@ -4,6 +4,7 @@ package io.gpupool.server.lease.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.v1.Cause;
+import io.gpupool.control.v1.GpuSelector;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
@@ -21,7 +22,9 @@ import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseRequestValidator;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.rejection.InvalidRequestException;
+import io.gpupool.server.rejection.InvalidFieldException;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
@@ -68,7 +71,7 @@ class SeveralServersTest {
     }
 
     @Override
-    public void queued(int place, String why) {
+    public void queued(int place, RejectionReason why) {
       places.add(place);
     }
 
@@ -81,8 +84,8 @@ class SeveralServersTest {
     }
 
     @Override
-    public void refused(Cause cause, String text) {
-      refused = Optional.of(cause);
+    public void refused(LeaseRefusal refusal) {
+      refused = Optional.of(refusal.reason().cause());
     }
 
     @Override
@@ -99,7 +102,7 @@ class SeveralServersTest {
                 LeaseRequestValidator.check(message, Principal.ANYONE),
                 this,
                 RequestIdentity.of(message));
-      } catch (InvalidRequestException e) {
+      } catch (InvalidFieldException e) {
         throw new AssertionError(e);
       }
       return this;
@@ -144,12 +147,12 @@ class SeveralServersTest {
   @Test
   void ask_byALabelOfAnotherServersGpu_isGrantedThere() {
     LeaseRequest.Builder there =
-        LeaseRequest.newBuilder().putSelectors("label.zone", "eu/b=1").setGpus(1);
+        LeaseRequest.newBuilder().addSelectors(in("label.zone", "eu/b=1")).setGpus(1);
     assertThat(new Client(ID).ask(a, there).lease().parts().getFirst().gpu().server())
         .isEqualTo("b");
     assertThat(
             new Client("f" + ID.substring(1))
-                .ask(a, LeaseRequest.newBuilder().putSelectors("label.zone", "us/*"))
+                .ask(a, LeaseRequest.newBuilder().addSelectors(in("label.zone", "us/*")))
                 .refused)
         .contains(Cause.CAUSE_NO_MATCH);
   }
@@ -240,7 +243,7 @@ class SeveralServersTest {
         .singleElement()
         .satisfies(waiting -> {
           assertThat(waiting.place()).isEqualTo(1);
-          assertThat(waiting.reason()).contains("largest free fraction");
+          assertThat(waiting.reason().text()).contains("largest free fraction");
         });
     b.queue.withdraw(first.entry);
     Client again = new Client(first.id).ask(a, on("b").setWaitMillis(HOUR_MILLIS).setResumed(true));
@@ -279,7 +282,8 @@ class SeveralServersTest {
     a.leases.hold(running, new Hold());
     Client waiting = new Client("1" + ID.substring(1)).ask(a, on("b").setWaitMillis(HOUR_MILLIS));
     timers.pass(1000);
-    b.queue.cancel(b.queue.elsewhere().getFirst().request(), "cancelled");
+    b.queue.cancel(
+        b.queue.elsewhere().getFirst().request(), new RejectionReason.Cancelled("ann", ""));
     timers.pass(1000);
     assertThat(waiting.refused).contains(Cause.CAUSE_CANCELLED);
     assertThat(a.records.count(RecordTypes.QUEUE)).isZero();
@@ -407,10 +411,18 @@ class SeveralServersTest {
   }
 
   private static LeaseRequest.Builder on(String server) {
-    return LeaseRequest.newBuilder().putSelectors("server", server);
+    return LeaseRequest.newBuilder().addSelectors(in("server", server));
   }
 
   private static Gpu gpu(String server) {
     return PlacementTest.gpu(server, 0, 8 * GIB);
+  }
+
+  private static GpuSelector in(String key, String value) {
+    return GpuSelector.newBuilder()
+        .setKey(key)
+        .setOperator(GpuSelector.Operator.OPERATOR_IN)
+        .addValues(value)
+        .build();
   }
 }

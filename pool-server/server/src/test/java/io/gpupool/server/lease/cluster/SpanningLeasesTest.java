@@ -35,7 +35,6 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -563,7 +562,7 @@ class SpanningLeasesTest {
 
   private static GpuRequirements ask(int gpus) {
     return new GpuRequirements(
-        gpus, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        gpus, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
   }
 
   private static Gpu gpu(String server, int ordinal) {

@@ -36,7 +36,6 @@ import io.gpupool.server.tenant.Tokens;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -218,7 +217,7 @@ public final class Ground {
     LeaseSpec request =
         request(
             new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of()),
+                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of()),
             "");
     try {
       store.grant(

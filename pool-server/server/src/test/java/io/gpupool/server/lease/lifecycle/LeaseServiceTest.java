@@ -138,7 +138,7 @@ class LeaseServiceTest {
   private Lease grant(double part, LeaseLimits limits) {
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       GrantedLease granted =

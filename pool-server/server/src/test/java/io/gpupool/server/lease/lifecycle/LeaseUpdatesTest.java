@@ -4,7 +4,6 @@ package io.gpupool.server.lease.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
@@ -24,11 +23,12 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
+import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.LocalStore;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -64,7 +64,7 @@ class LeaseUpdatesTest {
             1,
             new GpuRequirements.Size.Fraction(part),
             OptionalInt.empty(),
-            Map.of(),
+            List.of(),
             partition,
             false,
             false,
@@ -233,7 +233,7 @@ class LeaseUpdatesTest {
   void update_whereProgramsKeepWhatTheyStartedWith_changesNoCompute() throws Exception {
     Lease lease = grant(0.5);
     assertThatThrownBy(() -> updates(true).update(lease.id().text(), compute(10), Principal.ANYONE))
-        .hasMessageContaining("--sharing mps");
+        .hasMessageContaining("shares its GPUs through MPS");
     updates(true)
         .update(
             lease.id().text(),
@@ -257,7 +257,7 @@ class LeaseUpdatesTest {
     List<Lease> granted = new ArrayList<>();
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Memory(GIB), OptionalInt.of(7000), Map.of());
+            1, new GpuRequirements.Size.Memory(GIB), OptionalInt.of(7000), List.of());
     ground.queue.ask(
         new LeaseSpec(requirements, 0, 60_000, Ground.HOLDER, Principal.ANYONE, ""),
         new QueueClient() {
@@ -267,7 +267,7 @@ class LeaseUpdatesTest {
           }
 
           @Override
-          public void queued(int place, String reason) {}
+          public void queued(int place, RejectionReason reason) {}
 
           @Override
           public void granted(GrantedLease lease) {
@@ -275,8 +275,8 @@ class LeaseUpdatesTest {
           }
 
           @Override
-          public void refused(Cause cause, String reason) {
-            throw new AssertionError(reason);
+          public void refused(LeaseRefusal refusal) {
+            throw new AssertionError(refusal.text());
           }
         },
         Optional.empty());

@@ -20,9 +20,10 @@ import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
@@ -53,9 +54,9 @@ class LeaseQueueTest {
     }
 
     @Override
-    public void queued(int place, String why) {
+    public void queued(int place, RejectionReason why) {
       places.add(place);
-      reason = why;
+      reason = why.text();
     }
 
     @Override
@@ -67,10 +68,10 @@ class LeaseQueueTest {
     }
 
     @Override
-    public void refused(Cause why, String text) {
+    public void refused(LeaseRefusal refusal) {
       assertThat(cause).isNull();
-      cause = why;
-      reason = text;
+      cause = refusal.reason().cause();
+      reason = refusal.text();
     }
   }
 
@@ -82,7 +83,7 @@ class LeaseQueueTest {
     assertThat(second.reason)
         .isEqualTo(
             "asked for 1 GPU with 4.0 GiB; largest free fraction is 2.0 GiB and 25 % compute on"
-                + " GPU 0 of host:7642; ask for less or wait for lease L1 (pid 123"
+                + " GPU 0 of host:7642, in use by lease L1 (pid 123"
                 + " python on box, 6.0 GiB and 75 % compute)");
     assertThat(second.places).isEmpty();
     assertThat(queue.here()).isEmpty();
@@ -157,7 +158,7 @@ class LeaseQueueTest {
     Asker gone = ask(1, 0, HOUR_MILLIS);
     Asker other = ask(1, 0, HOUR_MILLIS);
     assertThat(queue.find("Q1")).as("granted already").isEmpty();
-    queue.cancel(queue.find("Q2").orElseThrow(), "cancelled by ann");
+    queue.cancel(queue.find("Q2").orElseThrow(), new RejectionReason.Cancelled("ann", ""));
     assertThat(gone.cause).isEqualTo(Cause.CAUSE_CANCELLED);
     assertThat(gone.reason).contains("cancelled by ann");
     assertThat(other.places).containsExactly(2, 1);
@@ -197,7 +198,8 @@ class LeaseQueueTest {
   private Asker askAgain(boolean isResumed) {
     Asker asker = new Asker();
     GpuRequirements all =
-        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
     LeaseRequest message =
         LeaseRequest.newBuilder().setRequestId("a".repeat(32)).setResumed(isResumed).build();
     asker.entry =
@@ -254,7 +256,7 @@ class LeaseQueueTest {
     assertThat(refused.reason)
         .contains("'blue/1111")
         .contains("' has 512 requests in the queue")
-        .contains("--tenant-requests");
+        .contains("half of the places of its tenant");
     Principal second = user("blue", "2");
     for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
       Asker waiting = ask(second);
@@ -289,7 +291,8 @@ class LeaseQueueTest {
   private Asker ask(Principal principal) {
     Asker asker = new Asker();
     GpuRequirements all =
-        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        new GpuRequirements(
+            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
     asker.entry =
         queue.ask(
             new LeaseSpec(all, 0, HOUR_MILLIS, Ground.HOLDER, principal, principal.tenant()),
@@ -304,7 +307,7 @@ class LeaseQueueTest {
 
   private Asker ask(GpuRequirements.Size size, int priority, long waitMillis) {
     Asker asker = new Asker();
-    GpuRequirements requirements = new GpuRequirements(1, size, OptionalInt.empty(), Map.of());
+    GpuRequirements requirements = new GpuRequirements(1, size, OptionalInt.empty(), List.of());
     asker.entry =
         queue.ask(
             new LeaseSpec(requirements, priority, waitMillis, Ground.HOLDER, Principal.ANYONE, ""),

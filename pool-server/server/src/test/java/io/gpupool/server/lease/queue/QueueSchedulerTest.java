@@ -12,6 +12,7 @@ import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.select.Selector;
 import io.gpupool.server.tenant.QuotaUsage;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -81,12 +82,12 @@ class QueueSchedulerTest {
                 1,
                 new GpuRequirements.Size.Fraction(1),
                 OptionalInt.empty(),
-                Map.of("server", "a")),
+                List.of(Selector.in("server", "a"))),
             0,
             0);
     GpuRequirements half =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(0.5), OptionalInt.empty(), Map.of());
+            1, new GpuRequirements.Size.Fraction(0.5), OptionalInt.empty(), List.of());
     QueuedRequest small = queued(2, half, 0, 1);
     Offer rest = offer(mine, mine.whole().minus(new Share(GIB / 4, 2500)));
     List<Decision> turns =
@@ -113,7 +114,7 @@ class QueueSchedulerTest {
 
   private static GpuRequirements whole() {
     return new GpuRequirements(
-        1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), Map.of());
+        1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
   }
 
   private static List<Offer> offers(Random random) {
@@ -134,7 +135,7 @@ class QueueSchedulerTest {
                 ? new GpuRequirements.Size.Fraction((1 + random.nextInt(100)) / 100.0)
                 : new GpuRequirements.Size.Memory((1 + random.nextInt(9)) * GIB / 2),
             OptionalInt.empty(),
-            random.nextInt(4) == 0 ? Map.of("server", "s0") : Map.of());
+            random.nextInt(4) == 0 ? List.of(Selector.in("server", "s0")) : List.of());
     return queued(number, requirements, random.nextInt(21) - 10, random.nextLong(200 * SECOND));
   }
 }

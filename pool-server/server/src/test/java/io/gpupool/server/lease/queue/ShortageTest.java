@@ -3,7 +3,6 @@ package io.gpupool.server.lease.queue;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.control.v1.Cause;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -15,8 +14,9 @@ import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.LeaseRefusal;
+import io.gpupool.server.rejection.RejectionReason;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
@@ -32,7 +32,7 @@ class ShortageTest {
   void pod_gpuIsHeldByAnotherNamespace_isNotToldByWhom() {
     ask("kubernetes/one", "team", "holder", WHOLE);
     assertThat(ask("kubernetes/one", "other", "spy", WHOLE))
-        .contains("; lower gpupool.io/gpu or wait for lease L1 (not of this namespace, 8.0 GiB")
+        .contains(", in use by lease L1 (not of this namespace, 8.0 GiB")
         .doesNotContain("holder", "team", "-m", "pid");
   }
 
@@ -46,20 +46,20 @@ class ShortageTest {
   void pod_gpuIsHeldByItsOwnNamespace_isToldByWhichPod() {
     ask("kubernetes/one", "team", "holder", WHOLE);
     assertThat(ask("kubernetes/one", "team", "next", new GpuRequirements.Size.Memory(GIB)))
-        .contains("lower gpupool.io/gpu-memory or wait for lease L1 (pod team/holder, 8.0 GiB");
+        .contains("in use by lease L1 (pod team/holder, 8.0 GiB");
   }
 
   @Test
-  void pod_asksForMoreThanThereIs_isToldWhichResourceToLower() {
+  void pod_asksForMoreThanThereIs_isToldWhatTheLargestIs() {
     assertThat(ask("kubernetes/one", "team", "large", new GpuRequirements.Size.Memory(9 * GIB)))
-        .endsWith("; lower gpupool.io/gpu-memory");
+        .contains("the largest GPU that matches is GPU 0 of host:7642");
   }
 
   private String ask(String user, String namespace, String pod, GpuRequirements.Size size) {
     Asker asker = new Asker();
     LeaseSpec request =
         new LeaseSpec(
-            new GpuRequirements(1, size, OptionalInt.empty(), Map.of()),
+            new GpuRequirements(1, size, OptionalInt.empty(), List.of()),
             0,
             0,
             new HolderName(namespace + "/" + pod, 0, "main", user),
@@ -82,8 +82,8 @@ class ShortageTest {
     }
 
     @Override
-    public void queued(int place, String why) {
-      reason = why;
+    public void queued(int place, RejectionReason why) {
+      reason = why.text();
     }
 
     @Override
@@ -92,8 +92,8 @@ class ShortageTest {
     }
 
     @Override
-    public void refused(Cause cause, String why) {
-      reason = why;
+    public void refused(LeaseRefusal refusal) {
+      reason = refusal.text();
     }
   }
 }

@@ -28,7 +28,6 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -88,7 +87,7 @@ class LeaseStoreTest {
               1 + random.nextInt(2),
               new GpuRequirements.Size.Fraction((1 + random.nextInt(50)) / 100.0),
               OptionalInt.empty(),
-              Map.of());
+              List.of());
       String tenant = random.nextBoolean() ? "blue" : "";
       if (Placement.place(requirements, tenant, server.capacity.snapshot())
           instanceof Outcome.Placed(List<Placement.Part> parts)) {
@@ -212,7 +211,7 @@ class LeaseStoreTest {
       throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), Map.of());
+            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
     Outcome.Placed placed =
         (Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
     LeaseSpec request =

@@ -21,7 +21,7 @@ const table = sortable({
     request.tenant,
     request.holder.program,
     holder(request.holder),
-    request.reason,
+    request.reason.message,
   ],
   columns: [
     {
@@ -51,7 +51,7 @@ const table = sortable({
     {
       head: 'Waits because',
       class: 'wide',
-      cell: (/** !rest.QueuedRequest */ request) => request.reason,
+      cell: (/** !rest.QueuedRequest */ request) => because(request.reason),
     },
     {
       head: 'Priority',
@@ -84,6 +84,25 @@ const table = sortable({
     },
   ],
 });
+
+/**
+ * Why a request waits, and what a person at this page can do.
+ *
+ * @param {!rest.RejectionReason} reason
+ * @return {string}
+ */
+function because(reason) {
+  if (reason.noCapacity) {
+    return `${reason.message}; evict a lease, or wait`;
+  }
+  if (reason.serversDraining) {
+    return `${reason.message}; an admin can uncordon a server`;
+  }
+  if (reason.overQuota) {
+    return `${reason.message}; an admin can raise the quota`;
+  }
+  return reason.message;
+}
 
 export const queue = {
   title: 'Queue',

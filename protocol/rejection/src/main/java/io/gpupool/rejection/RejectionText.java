@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.rejection;
+
+import io.gpupool.control.v1.Refused;
+import io.gpupool.control.v1.RejectionReason;
+import io.gpupool.control.v1.RejectionReason.Cancelled;
+import io.gpupool.control.v1.RejectionReason.NoCapacity;
+import io.gpupool.control.v1.RejectionReason.OverQuota;
+import io.gpupool.control.v1.RejectionReason.QueueFull;
+import io.gpupool.control.v1.RejectionReason.TooFewGpus;
+import io.gpupool.control.v1.RejectionReason.TooLarge;
+import io.gpupool.wire.ByteSize;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * The sentences of rejection reasons, in words that suit every interface. An interface adds its own
+ * advice.
+ */
+public final class RejectionText {
+  private RejectionText() {}
+
+  /** Returns the sentence of a reason, with fields named as in the request's message. */
+  public static String of(RejectionReason reason) {
+    return of(reason, UnaryOperator.identity());
+  }
+
+  /**
+   * Returns the sentence of a refusal: what was asked for, how long it waited, and the reason.
+   *
+   * @param fieldName the interface's name of a field of the request's message
+   */
+  public static String of(Refused refused, UnaryOperator<String> fieldName) {
+    String wanted = refused.getWanted().isEmpty() ? "" : "asked for " + refused.getWanted() + "; ";
+    String waited =
+        refused.getWaitedMillis() == 0
+            ? ""
+            : "waited " + duration(refused.getWaitedMillis()) + "; ";
+    return wanted + waited + of(refused.getReason(), fieldName);
+  }
+
+  /**
+   * Returns the sentence of a reason.
+   *
+   * @param fieldName the interface's name of a field of the request's message
+   */
+  public static String of(RejectionReason reason, UnaryOperator<String> fieldName) {
+    return switch (reason.getKindCase()) {
+      case INVALID_FIELD ->
+          fieldName.apply(reason.getInvalidField().getField())
+              + " is "
+              + reason.getInvalidField().getValue()
+              + "; give "
+              + reason.getInvalidField().getAllowed();
+      case NO_CAPACITY -> noCapacity(reason.getNoCapacity());
+      case SERVERS_DRAINING ->
+          "the servers whose GPUs could serve it drain, such as that of "
+              + GpuText.label(reason.getServersDraining().getExample());
+      case KEPT_FOR_EARLIER ->
+          "the free room is kept for a request that has waited longer ("
+              + reason.getKeptForEarlier().getRequest()
+              + ")";
+      case OVER_QUOTA -> overQuota(reason.getOverQuota());
+      case PRIORITY_TOO_HIGH ->
+          "tenant '"
+              + reason.getPriorityTooHigh().getTenant()
+              + "' may ask with a priority of at most "
+              + reason.getPriorityTooHigh().getMaxPriority();
+      case QUEUE_FULL -> queueFull(reason.getQueueFull());
+      case SERVER_STOPPING -> "this server is stopping and grants nothing more";
+      case CANCELLED -> cancelled(reason.getCancelled());
+      case TOKEN_REVOKED -> "the token was revoked while the request waited";
+      case NOT_RECORDED -> "the server cannot grant it: " + reason.getNotRecorded().getProblem();
+      case NOT_SCHEDULED_YET -> "it has just come";
+      default -> noGpu(reason);
+    };
+  }
+
+  /** The sentences of reasons for which no GPU of the pool can ever serve the request. */
+  private static String noGpu(RejectionReason reason) {
+    return switch (reason.getKindCase()) {
+      case EMPTY_POOL -> "the pool has no GPUs";
+      case NO_MATCH ->
+          "no GPU matches; the pool has for example "
+              + GpuText.description(reason.getNoMatch().getExample());
+      case NO_PARTITION ->
+          "no GPU that matches has a partition '"
+              + reason.getNoPartition().getPartition()
+              + "' that this tenant may use";
+      case RESERVED_FOR_OTHERS -> "all GPUs that match are reserved for other tenants";
+      case SLICES_ONLY ->
+          "the GPUs that match are slices of cards (MIG), of which a program can use one; ask for"
+              + " one";
+      case TOO_LARGE -> tooLarge(reason.getTooLarge());
+      case TOO_FEW_GPUS -> tooFew(reason.getTooFewGpus());
+      default -> "the pool gives a reason that this version does not know";
+    };
+  }
+
+  private static String noCapacity(NoCapacity reason) {
+    String largest =
+        "largest free fraction is "
+            + GpuText.share(reason.getLargestFree())
+            + " on "
+            + GpuText.label(reason.getLargestFree());
+    if (reason.getGpus() > 1) {
+      largest = reason.getFreeGpus() + " of these are free now, beyond them the " + largest;
+    }
+    String holders =
+        reason.getHoldersList().stream().map(GpuText::holder).collect(Collectors.joining(" and "));
+    return largest + (holders.isEmpty() ? "" : ", in use by " + holders);
+  }
+
+  private static String overQuota(OverQuota reason) {
+    String limit =
+        switch (reason.getLimitCase()) {
+          case LEASES -> reason.getLeases() + " leases";
+          case MEMORY_BYTES -> new ByteSize(reason.getMemoryBytes()) + " of GPU memory";
+          case GPUS -> reason.getGpus() + " GPUs";
+          case LIMIT_NOT_SET -> "its quota";
+        };
+    return "tenant '"
+        + reason.getTenant()
+        + "' may hold at most "
+        + limit
+        + ", with what it holds already";
+  }
+
+  private static String tooLarge(TooLarge reason) {
+    boolean isWhole =
+        reason.getLargest().getPartition().isEmpty() && !reason.getOutsidePartitions();
+    return isWhole
+        ? "the largest GPU that matches is " + GpuText.description(reason.getLargest())
+        : "the largest that matches is "
+            + GpuText.share(reason.getLargest())
+            + (reason.getOutsidePartitions() ? " outside the partitions of " : " in ")
+            + GpuText.label(reason.getLargest());
+  }
+
+  private static String tooFew(TooFewGpus reason) {
+    String gpus = reason.getGpus() + (reason.getGpus() == 1 ? " GPU" : " GPUs");
+    if (reason.getServers() == 0) {
+      return "only " + gpus + " can serve it";
+    }
+    return reason.getOneServer()
+        ? "no server has more than " + gpus + " that can serve it, and it asks for one server"
+        : "only " + gpus + " of any " + reason.getServers() + " servers can serve it";
+  }
+
+  private static String queueFull(QueueFull reason) {
+    return switch (reason.getScope()) {
+      case SCOPE_CALLER ->
+          "'"
+              + reason.getName()
+              + "' has "
+              + reason.getRequests()
+              + " requests in the queue already, half of the places of its tenant; withdraw some";
+      case SCOPE_SERVER ->
+          "all " + reason.getRequests() + " places in this server's queue are taken; ask later";
+      case SCOPE_TENANT, SCOPE_UNSPECIFIED, UNRECOGNIZED ->
+          (reason.getName().isEmpty()
+                  ? "whoever has no tenant"
+                  : "tenant '" + reason.getName() + "'")
+              + " has "
+              + reason.getRequests()
+              + " requests in the queue already; withdraw some";
+    };
+  }
+
+  private static String cancelled(Cancelled reason) {
+    return reason.getBy().isEmpty()
+        ? "it was taken out of the queue"
+        : "cancelled by "
+            + reason.getBy()
+            + (reason.getComment().isEmpty() ? "" : ": " + reason.getComment());
+  }
+
+  /** A duration such as {@code 1m30s}. */
+  private static String duration(long millis) {
+    return Duration.ofMillis(millis).toString().substring(2).toLowerCase(Locale.ROOT);
+  }
+}
