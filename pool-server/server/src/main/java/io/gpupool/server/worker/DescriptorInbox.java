@@ -2,6 +2,7 @@
 package io.gpupool.server.worker;
 
 import io.gpupool.transport.Descriptors;
+import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.FileDescriptor;
 import io.netty.channel.unix.Socket;
 import java.io.IOException;
@@ -22,6 +23,8 @@ final class DescriptorInbox {
   }
 
   static DescriptorInbox open() {
+    // Loads the native library of netty's sockets, whether or not an event loop runs already.
+    Epoll.ensureAvailability();
     try {
       int[] pair = Descriptors.socketPair();
       return new DescriptorInbox(new Socket(pair[0]), new FileDescriptor(pair[1]));
@@ -30,15 +33,15 @@ final class DescriptorInbox {
     }
   }
 
-  /** The worker's end, to be sent to it; whoever sends it closes it. */
+  /** Returns the worker's end, which is sent to it; the sender closes it. */
   FileDescriptor workersEnd() {
     return workers;
   }
 
   /**
-   * What the worker has handed over longest ago, now the caller's.
+   * Takes the oldest descriptor that the worker has handed over; the caller owns it.
    *
-   * @throws IOException if it has handed over nothing, or something else than one descriptor
+   * @throws IOException if the worker has handed over nothing, or not exactly one descriptor
    */
   int take() throws IOException {
     int received = own.recvFd();
