@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -35,10 +34,7 @@ final class LeaseStorm implements AutoCloseable {
       Collections.rotate(mine, i);
       this.clients.add(
           new PoolClient(
-              PoolAddress.parse(String.join(",", mine)),
-              Optional.empty(),
-              ClientSecurity.DEFAULT,
-              loops));
+              PoolAddress.parse(String.join(",", mine)), null, ClientSecurity.DEFAULT, loops));
     }
   }
 

@@ -33,8 +33,8 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Optional;
 import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -113,8 +113,9 @@ public final class Agent implements AutoCloseable {
   }
 
   /** A connection to the agent's pool that its programs share; closed with the agent. */
-  public PoolClient connect(PoolAddress pool, Optional<String> token) {
-    return clients.take(pool, PoolCredentials.toOwnPool(token.map(TokenText::new)));
+  public PoolClient connect(PoolAddress pool, @Nullable String token) {
+    return clients.take(
+        pool, PoolCredentials.toOwnPool(token == null ? null : new TokenText(token)));
   }
 
   /** Tells the programs of a lease that it has ended, which ends what they wait for. */

@@ -28,10 +28,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -130,8 +130,7 @@ class AgentIT {
   @Test
   void attach_leaseOfSomebodyElse_isUsedAndLeftAlone() throws Exception {
     start(false);
-    try (PoolClient client =
-        new PoolClient(address(), Optional.empty(), ClientSecurity.DEFAULT, LOOPS)) {
+    try (PoolClient client = new PoolClient(address(), null, ClientSecurity.DEFAULT, LOOPS)) {
       HeldLease held =
           client
               .requestLease(
@@ -175,7 +174,7 @@ class AgentIT {
   @Test
   void attach_poolWasDown_worksOnceItIsBack() throws Exception {
     int port = FreePort.find();
-    agent = Agent.start(options(Optional.of(new PoolAddress("127.0.0.1", port)), false), LOOPS);
+    agent = Agent.start(options(new PoolAddress("127.0.0.1", port), false), LOOPS);
     assertRefused(Shim.attach(), "unreachable", "cannot be reached");
     try (Pool late = new Pool("soft:1", 0, port);
         Shim shim = new Shim(socket)) {
@@ -222,14 +221,7 @@ class AgentIT {
     UnixAddress path = new UnixAddress(folder.resolve("deep/agent.sock").toString());
     AgentOptions options =
         new AgentOptions(
-            path,
-            Optional.empty(),
-            Optional.empty(),
-            ClientSecurity.DEFAULT,
-            LeaseOptions.NOTHING,
-            false,
-            Optional.empty(),
-            false);
+            path, null, null, ClientSecurity.DEFAULT, LeaseOptions.NOTHING, false, null, false);
     Files.createDirectories(folder.resolve("deep"));
     try (var dead =
         java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
@@ -313,19 +305,12 @@ class AgentIT {
   }
 
   private void start(boolean relay) throws IOException {
-    agent = Agent.start(options(Optional.of(address()), relay), LOOPS);
+    agent = Agent.start(options(address(), relay), LOOPS);
   }
 
-  private AgentOptions options(Optional<PoolAddress> to, boolean relay) {
+  private AgentOptions options(@Nullable PoolAddress to, boolean relay) {
     return new AgentOptions(
-        socket,
-        to,
-        Optional.empty(),
-        ClientSecurity.DEFAULT,
-        LeaseOptions.NOTHING,
-        relay,
-        Optional.empty(),
-        false);
+        socket, to, null, ClientSecurity.DEFAULT, LeaseOptions.NOTHING, relay, null, false);
   }
 
   private static PoolAddress address() {

@@ -16,7 +16,6 @@ import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.EventLoopGroup;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -116,19 +115,19 @@ class LeaseEndIT {
   }
 
   private static PoolClient client() {
-    return new PoolClient(address(), Optional.empty(), ClientSecurity.DEFAULT, LOOPS);
+    return new PoolClient(address(), null, ClientSecurity.DEFAULT, LOOPS);
   }
 
   private Agent start(boolean relay) throws Exception {
     return Agent.start(
         new AgentOptions(
             socket,
-            Optional.of(address()),
-            Optional.empty(),
+            address(),
+            null,
             ClientSecurity.DEFAULT,
             LeaseOptions.NOTHING,
             relay,
-            Optional.empty(),
+            null,
             false),
         LOOPS);
   }

@@ -126,14 +126,7 @@ class LentCredentialsIT {
     agent =
         Agent.start(
             new AgentOptions(
-                socket,
-                Optional.of(pool),
-                Optional.of("agents-token"),
-                security,
-                LeaseOptions.NOTHING,
-                false,
-                Optional.empty(),
-                true),
+                socket, pool, "agents-token", security, LeaseOptions.NOTHING, false, null, true),
             LOOPS);
   }
 

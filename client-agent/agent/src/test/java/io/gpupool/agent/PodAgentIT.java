@@ -32,7 +32,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -227,12 +226,12 @@ class PodAgentIT {
     return Agent.start(
         new AgentOptions(
             socket,
-            Optional.of(new PoolAddress("127.0.0.1", pool.server.controlPort())),
-            Optional.empty(),
+            new PoolAddress("127.0.0.1", pool.server.controlPort()),
+            null,
             ClientSecurity.DEFAULT,
             LeaseOptions.NOTHING,
             false,
-            Optional.of(new OnePod()),
+            new OnePod(),
             true),
         LOOPS);
   }

@@ -70,14 +70,7 @@ class SeveralStreamsIT {
       agent =
           Agent.start(
               new AgentOptions(
-                  socket,
-                  Optional.of(address),
-                  Optional.empty(),
-                  security,
-                  LeaseOptions.NOTHING,
-                  relay,
-                  Optional.empty(),
-                  false),
+                  socket, address, null, security, LeaseOptions.NOTHING, relay, null, false),
               LOOPS);
     }
 

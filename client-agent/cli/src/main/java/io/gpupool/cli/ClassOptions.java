@@ -2,6 +2,7 @@
 package io.gpupool.cli;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** Options that say what a lease's programs do with a GPU's time. */
@@ -22,7 +23,7 @@ public final class ClassOptions {
             + " default:",
         "batch)"
       })
-  private Optional<LeaseClass> named = Optional.empty();
+  private @Nullable LeaseClass named;
 
   @Option(names = "--latency", description = "short for --class latency")
   private boolean latency;
@@ -39,15 +40,15 @@ public final class ClassOptions {
   /**
    * Returns the class that two options name together, if one of them was given.
    *
-   * @param named by {@code --class}
+   * @param named by {@code --class}; null: it was not given
    * @param latency whether {@code --latency} was given
    * @throws IllegalArgumentException if they name two
    */
-  public static Optional<String> name(Optional<LeaseClass> named, boolean latency) {
-    if (latency && named.equals(Optional.of(LeaseClass.batch))) {
+  public static Optional<String> name(@Nullable LeaseClass named, boolean latency) {
+    if (latency && named == LeaseClass.batch) {
       throw new IllegalArgumentException(
           "--latency is short for --class latency, and --class batch was given, too; give one");
     }
-    return (latency ? Optional.of(LeaseClass.latency) : named).map(LeaseClass::name);
+    return Optional.ofNullable(latency ? LeaseClass.latency : named).map(LeaseClass::name);
   }
 }

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The environment variables that stand for options. */
 public final class Environment {
@@ -23,11 +24,12 @@ public final class Environment {
 
   /**
    * Returns the token of {@code GPUPOOL_TOKEN}, else the text of the file {@code
-   * GPUPOOL_TOKEN_FILE}.
+   * GPUPOOL_TOKEN_FILE}; null: neither is set.
    */
-  public static Optional<String> token() {
+  public static @Nullable String token() {
     return variable("GPUPOOL_TOKEN")
-        .or(() -> variable("GPUPOOL_TOKEN_FILE").map(Environment::read));
+        .or(() -> variable("GPUPOOL_TOKEN_FILE").map(Environment::read))
+        .orElse(null);
   }
 
   /**

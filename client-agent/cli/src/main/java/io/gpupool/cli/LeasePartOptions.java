@@ -3,7 +3,7 @@ package io.gpupool.cli;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -13,26 +13,26 @@ public final class LeasePartOptions {
       names = "-n",
       paramLabel = "GPUS",
       description = "how many GPUs (GPUPOOL_GPUS; default: 1)")
-  private Optional<String> gpus = Optional.empty();
+  private @Nullable String gpus;
 
   @Option(
       names = {"-p", "--fraction"},
       paramLabel = "FRACTION",
       description = "the part of each GPU, over 0 to 1 (GPUPOOL_FRACTION; default: 1)")
-  private Optional<String> fraction = Optional.empty();
+  private @Nullable String fraction;
 
   @Option(
       names = {"-m", "--memory"},
       paramLabel = "MEMORY",
       description = "memory of each GPU, instead of -p, such as 512Mi or 8Gi (GPUPOOL_MEMORY)")
-  private Optional<String> memory = Optional.empty();
+  private @Nullable String memory;
 
   @Option(
       names = "--compute",
       paramLabel = "PERCENT",
       description =
           "the part of each GPU's time (GPUPOOL_COMPUTE; default: as much as of its memory)")
-  private Optional<String> compute = Optional.empty();
+  private @Nullable String compute;
 
   @Mixin private ClassOptions classes = new ClassOptions();
 
@@ -43,7 +43,7 @@ public final class LeasePartOptions {
         "the lease ends after so long without a call and without work on its GPUs, such as 30m",
         "(GPUPOOL_IDLE_TIMEOUT; default: never)"
       })
-  private Optional<String> idleTimeout = Optional.empty();
+  private @Nullable String idleTimeout;
 
   @Option(
       names = "--time-limit",
@@ -52,18 +52,30 @@ public final class LeasePartOptions {
         "the lease ends so long after it was granted, such as 12h (GPUPOOL_TIME_LIMIT;",
         "default: never)"
       })
-  private Optional<String> timeLimit = Optional.empty();
+  private @Nullable String timeLimit;
 
   /** The values that were given, by the names that variables and attach messages have for them. */
   public Map<String, String> values() {
     Map<String, String> values = new LinkedHashMap<>();
-    gpus.ifPresent(text -> values.put("gpus", text));
-    fraction.ifPresent(text -> values.put("fraction", text));
-    memory.ifPresent(text -> values.put("memory", text));
-    compute.ifPresent(text -> values.put("compute", text));
+    if (gpus != null) {
+      values.put("gpus", gpus);
+    }
+    if (fraction != null) {
+      values.put("fraction", fraction);
+    }
+    if (memory != null) {
+      values.put("memory", memory);
+    }
+    if (compute != null) {
+      values.put("compute", compute);
+    }
     classes.name().ifPresent(text -> values.put("class", text));
-    idleTimeout.ifPresent(text -> values.put("idle_timeout", text));
-    timeLimit.ifPresent(text -> values.put("time_limit", text));
+    if (idleTimeout != null) {
+      values.put("idle_timeout", idleTimeout);
+    }
+    if (timeLimit != null) {
+      values.put("time_limit", timeLimit);
+    }
     return values;
   }
 }

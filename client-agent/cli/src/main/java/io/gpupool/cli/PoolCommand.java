@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -27,7 +28,7 @@ public abstract class PoolCommand implements Callable<Integer> {
       names = "--pool",
       paramLabel = "[tls://]HOST[:PORT]",
       description = "the pool's control plane (else GPUPOOL_POOL, else this machine's port 7642)")
-  private Optional<String> pool = Optional.empty();
+  private @Nullable String pool;
 
   @Mixin private SecurityOptions security = new SecurityOptions();
 
@@ -39,7 +40,8 @@ public abstract class PoolCommand implements Callable<Integer> {
   }
 
   private PoolAddress named() {
-    return pool.or(Environment::pool)
+    return Optional.ofNullable(pool)
+        .or(Environment::pool)
         .map(PoolAddress::parse)
         .orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT));
   }

@@ -5,6 +5,7 @@ import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The options of a command's TLS and token. */
@@ -16,19 +17,19 @@ public final class SecurityOptions {
         "speak TLS with a pool whose certificate comes from one of these roots (else",
         "GPUPOOL_TLS_CA; with tls:// alone, from those that this machine trusts)"
       })
-  private Optional<Path> trusted = Optional.empty();
+  private @Nullable Path trusted;
 
   @Option(
       names = "--tls-cert",
       paramLabel = "FILE",
       description = "the certificate to show, for a pool that asks (else GPUPOOL_TLS_CERT)")
-  private Optional<Path> certificate = Optional.empty();
+  private @Nullable Path certificate;
 
   @Option(
       names = "--tls-key",
       paramLabel = "FILE",
       description = "its private key (else GPUPOOL_TLS_KEY)")
-  private Optional<Path> key = Optional.empty();
+  private @Nullable Path key;
 
   @Option(
       names = "--insecure",
@@ -48,9 +49,9 @@ public final class SecurityOptions {
   private ClientSecurity security(boolean follow) {
     TlsFiles files =
         new TlsFiles(
-            certificate.or(() -> file("GPUPOOL_TLS_CERT")),
-            key.or(() -> file("GPUPOOL_TLS_KEY")),
-            trusted.or(() -> file("GPUPOOL_TLS_CA")));
+            Optional.ofNullable(certificate).or(() -> file("GPUPOOL_TLS_CERT")),
+            Optional.ofNullable(key).or(() -> file("GPUPOOL_TLS_KEY")),
+            Optional.ofNullable(trusted).or(() -> file("GPUPOOL_TLS_CA")));
     boolean clear =
         insecure || Environment.variable("GPUPOOL_INSECURE").filter("1"::equals).isPresent();
     return new ClientSecurity(files, clear, follow);

@@ -58,7 +58,7 @@ public final class PoolClient implements AutoCloseable {
   private static final long CLOSE_MILLIS = 500;
 
   private final PoolAddress address;
-  private final Optional<TlsContext> tls;
+  private final @Nullable TlsContext tls;
   private final EventLoopGroup loops;
   private final ManagedChannel channel;
   private final PoolConnection connection;
@@ -67,31 +67,33 @@ public final class PoolClient implements AutoCloseable {
   /**
    * Connects nothing yet.
    *
+   * @param token null: none
    * @throws IllegalArgumentException if the token, or a file for TLS, cannot be used
    */
   public PoolClient(
-      PoolAddress address, Optional<String> token, ClientSecurity security, EventLoopGroup loops) {
-    this(address, security, loops, token.map(TokenText::new));
+      PoolAddress address, @Nullable String token, ClientSecurity security, EventLoopGroup loops) {
+    this(address, security, loops, token == null ? null : new TokenText(token));
   }
 
   /**
-   * The same for a token that may be renewed.
+   * Connects nothing yet; the token may be renewed.
    *
+   * @param token null: none
    * @throws IllegalArgumentException if a file for TLS cannot be used
    */
   public PoolClient(
       PoolAddress address,
       ClientSecurity security,
       EventLoopGroup loops,
-      Optional<Supplier<String>> token) {
+      @Nullable Supplier<String> token) {
     this.address = security.secured(address);
     this.loops = loops;
-    tls = security.tlsFor(address);
+    tls = security.tlsFor(address).orElse(null);
     channel =
         PoolChannels.open(
             this.address,
             tls,
-            token.map(shown -> new TokenCredentials(shown, security.clearTokens())),
+            token == null ? null : new TokenCredentials(token, security.clearTokens()),
             loops);
     connection = new PoolConnection(channel, System::nanoTime);
     stub = PoolGrpc.newStub(channel);
@@ -266,7 +268,7 @@ public final class PoolClient implements AutoCloseable {
           new CallStreamDialer.Target(
               new InetSocketAddress(host, reply.getCallStreamPort()),
               name,
-              tls.filter(context -> !reply.getCallStreamClear())),
+              Optional.ofNullable(tls).filter(context -> !reply.getCallStreamClear())),
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
     } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {

@@ -107,7 +107,12 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
             .schedule((Runnable) channel::close, ATTACH_LIMIT_SECONDS, TimeUnit.SECONDS);
     state = new AttachmentState.AwaitingRequest(() -> limit.cancel(false));
     channel.closeFuture().addListener(closed -> state = state.closed());
-    agent.options().pods().ifPresentOrElse(this::identify, this::count);
+    PodPrograms pods = agent.options().pods();
+    if (pods != null) {
+      identify(pods);
+    } else {
+      count();
+    }
   }
 
   /** Notes the peer at once: a process that asks later may be another one with the same number. */
@@ -181,7 +186,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     try {
       PeerCredentials peer = channel.peerCredentials();
       checkUser(peer);
-      if (agent.options().pods().isEmpty()) {
+      if (agent.options().pods() == null) {
         userConnections.ask(channel);
       }
       switch (message.type()) {
@@ -217,7 +222,10 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
 
   private void serve(TextMessage message, PeerCredentials peer) {
     AttachRequest request = AttachRequest.of(message);
-    PoolIdentity identity = PoolIdentity.of(request, agent.options(), pod.orRefuse());
+    PoolIdentity identity =
+        pod.orRefuse()
+            .map(known -> PoolIdentity.ofPod(request, agent.options(), known))
+            .orElseGet(() -> PoolIdentity.ofProgram(request, agent.options()));
     if (message.type().equals("nvml")) {
       NvmlConnection watch =
           new NvmlConnection(channel, new ProgramLease(request, identity, peer, agent), views);
@@ -270,8 +278,12 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     return TextMessage.ofType("status")
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("version", BuildVersion.TEXT)
-        .put("serves", options.pods().isPresent() ? "pods" : "programs")
-        .put("pool", options.pool().map(options.security()::secured).map(PoolAddress::toString))
+        .put("serves", options.pods() != null ? "pods" : "programs")
+        .put(
+            "pool",
+            Optional.ofNullable(options.pool())
+                .map(options.security()::secured)
+                .map(PoolAddress::toString))
         .build();
   }
 }

@@ -14,6 +14,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,9 +29,9 @@ final class LeaseWait {
   private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private final Channel program;
-  private Optional<String> told = Optional.empty();
-  private Optional<ChannelFuture> telling = Optional.empty();
-  private Optional<Long> awaySinceNanos = Optional.empty();
+  private @Nullable String told;
+  private @Nullable ChannelFuture telling;
+  private @Nullable Long awaySinceNanos;
 
   LeaseWait(Channel program) {
     this.program = program;
@@ -44,7 +45,7 @@ final class LeaseWait {
             : failure;
     Status status = Status.fromThrowable(inner);
     if (status.getCode() == Status.Code.NOT_FOUND) {
-      awaySinceNanos = Optional.empty();
+      awaySinceNanos = null;
       return Optional.of(
           Objects.requireNonNullElse(status.getDescription(), "the pod has no lease"));
     }
@@ -53,8 +54,8 @@ final class LeaseWait {
       return Optional.empty();
     }
     long nowNanos = System.nanoTime();
-    long sinceNanos = awaySinceNanos.orElse(nowNanos);
-    awaySinceNanos = Optional.of(sinceNanos);
+    long sinceNanos = Objects.requireNonNullElse(awaySinceNanos, nowNanos);
+    awaySinceNanos = sinceNanos;
     return nowNanos - sinceNanos < AWAY_NANOS
         ? Optional.of(refusal.getMessage())
         : Optional.empty();
@@ -62,18 +63,18 @@ final class LeaseWait {
 
   /** Tells the shim the reason of the wait; says it again only when the shim has heard the last. */
   void tell(String why, AttachRequest.LeaseHandle ticket, Holder holder) {
-    if (!told.equals(Optional.of(why))) {
-      told = Optional.of(why);
+    if (!why.equals(told)) {
+      told = why;
       LOG.info(
           "pid {} waits for the lease {}: {}",
           Integer.toUnsignedString(holder.getPid()),
           ticket.leaseId(),
           why);
     }
-    if (telling.isEmpty() || telling.get().isDone()) {
+    if (telling == null || telling.isDone()) {
       TextMessage waiting =
           TextMessage.ofType("waiting").put("message", why.replace('\n', ' ')).build();
-      telling = Optional.of(program.writeAndFlush(TextMessageDecoder.encode(waiting)));
+      telling = program.writeAndFlush(TextMessageDecoder.encode(waiting));
     }
   }
 }

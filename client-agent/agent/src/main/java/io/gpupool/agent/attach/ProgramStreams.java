@@ -21,10 +21,10 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,7 +42,7 @@ final class ProgramStreams {
   private final List<OpenedSession> sessions;
   private final List<EpollSocketChannel> connections;
   private final List<GuardedStream> guarded = new ArrayList<>();
-  private Optional<ScheduledFuture<?>> looking = Optional.empty();
+  private @Nullable ScheduledFuture<?> looking;
   private boolean ended;
 
   /**
@@ -74,8 +74,7 @@ final class ProgramStreams {
       close();
       throw e;
     }
-    looking =
-        Optional.of(program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS));
+    looking = program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS);
   }
 
   /** Returns whether the program talks to its workers itself. */
@@ -128,7 +127,9 @@ final class ProgramStreams {
   /** Lets go of the streams; the program has left. */
   void close() {
     ended = true;
-    looking.ifPresent(timer -> timer.cancel(false));
+    if (looking != null) {
+      looking.cancel(false);
+    }
     guarded.forEach(GuardedStream::close);
     guarded.clear();
   }

@@ -15,11 +15,13 @@ import io.netty.channel.unix.PeerCredentials;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The sessions of one program and their call streams, from its attach message to its end. Runs on
@@ -37,9 +39,9 @@ final class SessionOpening {
   private final ProgramLease lease;
   private final LeaseWait wait;
   private final BooleanSupplier agentEnds;
-  private Optional<LeaseSessions> sessions = Optional.empty();
+  private @Nullable LeaseSessions sessions;
   private List<CompletableFuture<EpollSocketChannel>> dialing = List.of();
-  private Optional<ProgramStreams> streams = Optional.empty();
+  private @Nullable ProgramStreams streams;
   private boolean left;
 
   /**
@@ -111,7 +113,7 @@ final class SessionOpening {
   /** Closes the opened sessions: of several servers, one may have opened its session already. */
   private void closeAndOpenAgain(
       AttachRequest.LeaseHandle handle, CompletableFuture<ProgramStreams> opened) {
-    LeaseSessions before = sessions.orElseThrow();
+    LeaseSessions before = Objects.requireNonNull(sessions);
     before
         .end()
         .whenCompleteAsync(
@@ -144,7 +146,7 @@ final class SessionOpening {
             lease.pool(),
             agent.clients(),
             program.eventLoop());
-    sessions = Optional.of(opening);
+    sessions = opening;
     return opening.open().thenComposeAsync(open -> dial(open, handle), program.eventLoop());
   }
 
@@ -176,7 +178,7 @@ final class SessionOpening {
               lease.pool().address(),
               opened,
               connections);
-      streams = Optional.of(made);
+      streams = made;
       Consumer<String> onLeaseEnded = made::end;
       agent.programs().add(handle, onLeaseEnded);
       program.closeFuture().addListener(closed -> agent.programs().remove(handle, onLeaseEnded));
@@ -194,7 +196,9 @@ final class SessionOpening {
     left = true;
     dialing.forEach(connecting -> connecting.cancel(false));
     dialing.forEach(connecting -> connecting.thenAccept(EpollSocketChannel::close));
-    streams.ifPresent(ProgramStreams::close);
+    if (streams != null) {
+      streams.close();
+    }
     boolean leaseEnds = lease.endsWithProgram();
     CompletableFuture<Void> released = lease.release();
     // The end of a lease is that of its sessions.
@@ -202,20 +206,19 @@ final class SessionOpening {
         .whenCompleteAsync(
             (done, failure) -> {
               lease.forget();
-              sessions.ifPresent(LeaseSessions::forget);
+              if (sessions != null) {
+                sessions.forget();
+              }
             },
             program.eventLoop());
   }
 
   private CompletableFuture<Void> endSessions() {
     boolean goesOnAlone =
-        inPod
-            && streams.filter(ProgramStreams::areHandedOver).isPresent()
-            && agentEnds.getAsBoolean();
-    return sessions
-        .filter(open -> !goesOnAlone)
-        .map(LeaseSessions::end)
-        .orElseGet(() -> CompletableFuture.completedFuture(null));
+        inPod && streams != null && streams.areHandedOver() && agentEnds.getAsBoolean();
+    return sessions == null || goesOnAlone
+        ? CompletableFuture.completedFuture(null)
+        : sessions.end();
   }
 
   private static PoolRequestException programHasLeft() {

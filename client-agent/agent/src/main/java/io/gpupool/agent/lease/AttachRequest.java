@@ -15,20 +15,23 @@ import io.netty.channel.unix.PeerCredentials;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The request of a shim.
  *
- * @param ticket the lease it was given, if any
+ * @param ticket the lease it was given; null: none
+ * @param token the token that the program brings; null: none
+ * @param pool the pool that the program names; null: none
  * @param driverEnvironment what of the program's environment the driver of its GPUs reads
  */
 public record AttachRequest(
     int pid,
     String program,
-    Optional<LeaseHandle> ticket,
+    @Nullable LeaseHandle ticket,
     LeaseOptions wish,
-    Optional<String> token,
-    Optional<PoolAddress> pool,
+    @Nullable String token,
+    @Nullable PoolAddress pool,
     Map<String, String> driverEnvironment) {
   public AttachRequest {
     driverEnvironment = Map.copyOf(driverEnvironment);
@@ -68,7 +71,7 @@ public record AttachRequest(
    * @throws PoolRequestException if there is neither
    */
   PoolAddress pool(AgentOptions options) {
-    return pool.or(options::pool)
+    return Optional.ofNullable(pool == null ? options.pool() : pool)
         .orElseThrow(() ->
             new PoolRequestException(
                 PoolRequestException.Cause.UNREACHABLE,
@@ -110,10 +113,10 @@ public record AttachRequest(
       return new AttachRequest(
           Integer.parseInt(message.get("pid").orElse("0")),
           message.get("program").orElse(""),
-          message.get("lease").map(LeaseHandle::parse),
+          message.get("lease").map(LeaseHandle::parse).orElse(null),
           LeaseOptions.from(message::get),
-          message.get("token"),
-          message.get("pool").map(PoolAddress::parse),
+          message.get("token").orElse(null),
+          message.get("pool").map(PoolAddress::parse).orElse(null),
           driverEnvironment(message));
     } catch (NumberFormatException e) {
       throw new PoolRequestException(

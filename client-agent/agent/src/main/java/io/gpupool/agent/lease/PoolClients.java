@@ -9,7 +9,7 @@ import io.gpupool.client.connection.TokenText;
 import io.netty.channel.EventLoopGroup;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The agent's connections, one a pool and credentials, closed when no program uses them any more.
@@ -29,7 +29,7 @@ public final class PoolClients {
   private final EventLoopGroup loops;
   private final ClientSecurity security;
   private final ClientSecurity securityElsewhere;
-  private final Optional<Key> keptOpen;
+  private final @Nullable Key keptOpen;
 
   @GuardedBy("this")
   private final Map<Key, Entry> entries = new HashMap<>();
@@ -38,15 +38,17 @@ public final class PoolClients {
   public PoolClients(
       EventLoopGroup loops,
       ClientSecurity security,
-      Optional<PoolAddress> pool,
-      Optional<String> token) {
+      @Nullable PoolAddress pool,
+      @Nullable String token) {
     this.loops = loops;
     this.security = security;
     securityElsewhere = security.withoutCertificate();
     keptOpen =
-        pool.map(address ->
-            new Key(
-                security.secured(address), PoolCredentials.toOwnPool(token.map(TokenText::new))));
+        pool == null
+            ? null
+            : new Key(
+                security.secured(pool),
+                PoolCredentials.toOwnPool(token == null ? null : new TokenText(token)));
   }
 
   /** A client that its user must give back. */
@@ -72,7 +74,7 @@ public final class PoolClients {
           if (entry.client != client || --entry.users > 0) {
             return false;
           }
-          if (keptOpen.equals(Optional.of(e.getKey()))) {
+          if (e.getKey().equals(keptOpen)) {
             return false;
           }
           client.closeSoon();

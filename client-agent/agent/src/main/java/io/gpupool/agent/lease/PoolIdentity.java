@@ -6,43 +6,52 @@ import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.client.connection.TokenText;
-import java.util.Optional;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The pool, the credentials and the lease with which a program is served.
  *
- * @param ticket the lease that it is to use; empty: it gets one of its own
+ * @param ticket the lease that it uses; null: it gets one of its own
  * @param inPod whether it is a pod's, which waits until its lease is granted
  */
 public record PoolIdentity(
     PoolAddress pool,
     PoolCredentials credentials,
-    Optional<AttachRequest.LeaseHandle> ticket,
+    AttachRequest.@Nullable LeaseHandle ticket,
     boolean inPod) {
 
   /**
-   * The program's token, else the token that the agent was started with. The agent's token and
-   * certificate go to the agent's own pool alone: a pool that a program names may be the program
-   * itself. On a node of Kubernetes it is what its pod is, whatever the program says: nothing but
-   * the container is its own choice.
+   * Returns the identity of a program on a machine of its own: its token, else the token that the
+   * agent was started with. The agent's token and certificate go to the agent's own pool alone: a
+   * pool that a program names may be the program itself.
    *
-   * @param pod that it is in, on a node of Kubernetes
    * @throws PoolRequestException if there is no pool
    */
-  public static PoolIdentity of(
-      AttachRequest request, AgentOptions options, Optional<PodPrograms.Pod> pod) {
-    if (pod.isEmpty()) {
-      PoolAddress pool = request.pool(options);
-      PoolCredentials credentials =
-          options.isOwnPool(pool)
-              ? PoolCredentials.toOwnPool(request.token().or(options::token).map(TokenText::new))
-              : PoolCredentials.toOtherPool(request.token().map(TokenText::new));
-      return new PoolIdentity(pool, credentials, request.ticket(), false);
-    }
+  public static PoolIdentity ofProgram(AttachRequest request, AgentOptions options) {
+    PoolAddress pool = request.pool(options);
+    PoolCredentials credentials =
+        options.isOwnPool(pool)
+            ? PoolCredentials.toOwnPool(
+                text(request.token() == null ? options.token() : request.token()))
+            : PoolCredentials.toOtherPool(text(request.token()));
+    return new PoolIdentity(pool, credentials, request.ticket(), false);
+  }
+
+  /**
+   * Returns the identity of a program on a node of Kubernetes, which is that of its pod, whatever
+   * the program says: it chooses nothing but the container.
+   */
+  public static PoolIdentity ofPod(
+      AttachRequest request, AgentOptions options, PodPrograms.Pod pod) {
     return new PoolIdentity(
-        options.pool().orElseThrow(),
-        PoolCredentials.toOwnPool(Optional.of(pod.get().token())),
-        Optional.of(request.ticket().orElse(AttachRequest.LeaseHandle.ONLY_OF_POD)),
+        Objects.requireNonNull(options.pool(), "an agent for pods knows the pool"),
+        PoolCredentials.toOwnPool(pod.token()),
+        Objects.requireNonNullElse(request.ticket(), AttachRequest.LeaseHandle.ONLY_OF_POD),
         true);
+  }
+
+  private static @Nullable TokenText text(@Nullable String token) {
+    return token == null ? null : new TokenText(token);
   }
 }

@@ -5,8 +5,8 @@ import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.Holder;
 import io.netty.channel.unix.PeerCredentials;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The lease that a program uses, one that it names or one of its own, and the connection to its
@@ -17,7 +17,7 @@ public final class ProgramLease {
   private final PoolAddress address;
   private final PoolClient pool;
   private final Holder holder;
-  private final Optional<ImplicitLeases.Reference> own;
+  private final ImplicitLeases.@Nullable Reference own;
   private final CompletableFuture<AttachRequest.LeaseHandle> handle;
 
   /**
@@ -31,24 +31,23 @@ public final class ProgramLease {
     address = identity.pool();
     pool = clients.take(address, identity.credentials());
     holder = request.holder(peer);
+    AttachRequest.LeaseHandle ticket = identity.ticket();
+    if (ticket != null) {
+      own = null;
+      handle = CompletableFuture.completedFuture(ticket);
+      return;
+    }
     try {
       own =
-          identity.ticket().isPresent()
-              ? Optional.empty()
-              : Optional.of(
-                  agent
-                      .leases()
-                      .take(
-                          peer.pid(),
-                          pool,
-                          request.wish().orElse(agent.options().wish()).request(holder)));
+          agent
+              .leases()
+              .take(
+                  peer.pid(), pool, request.wish().orElse(agent.options().wish()).request(holder));
     } catch (RuntimeException e) {
       clients.giveBack(pool);
       throw e;
     }
-    handle =
-        own.map(lease -> lease.lease().thenApply(AttachRequest.LeaseHandle::of))
-            .orElseGet(() -> CompletableFuture.completedFuture(identity.ticket().orElseThrow()));
+    handle = own.lease().thenApply(AttachRequest.LeaseHandle::of);
   }
 
   /** The pool as it was named. */
@@ -72,18 +71,17 @@ public final class ProgramLease {
 
   /** Returns whether the agent holds the lease for the program. */
   public boolean isOwn() {
-    return own.isPresent();
+    return own != null;
   }
 
   /** Returns whether the lease ends with this program. */
   public boolean endsWithProgram() {
-    return own.isPresent() && own.get().isLast();
+    return own != null && own.isLast();
   }
 
   /** Ends the program's part in a lease of its own; completes when the pool has confirmed that. */
   public CompletableFuture<Void> release() {
-    return own.map(ImplicitLeases.Reference::release)
-        .orElseGet(() -> CompletableFuture.completedFuture(null));
+    return own == null ? CompletableFuture.completedFuture(null) : own.release();
   }
 
   /** Gives the connection back; nothing may be called after that. */

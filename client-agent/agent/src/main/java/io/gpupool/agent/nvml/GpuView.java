@@ -15,6 +15,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** A lease as NVML shows it, in messages for the shim. Pure functions. */
 final class GpuView {
@@ -25,9 +26,10 @@ final class GpuView {
   /**
    * The lease as a whole; driver and CUDA version are the oldest of its GPUs'.
    *
-   * @param ticket by which processes that the program forks find the lease, if it was made for it
+   * @param ticket by which processes that the program forks find the lease; null: it was not made
+   *     for it
    */
-  static TextMessage lease(DescribeLeaseReply lease, Optional<String> ticket) {
+  static TextMessage lease(DescribeLeaseReply lease, @Nullable String ticket) {
     GpuInfo oldest =
         lease.getGpusList().stream()
             .filter(gpu -> gpu.getDriverVersion() > 0)
@@ -37,7 +39,7 @@ final class GpuView {
         .put("gpus", lease.getLease().getGrantsCount())
         .put("cuda", oldest.getDriverVersion())
         .put("driver", DriverName.of(oldest))
-        .put("ticket", ticket)
+        .put("ticket", Optional.ofNullable(ticket))
         .build();
   }
 

@@ -82,9 +82,7 @@ public final class NvmlConnection extends ChannelInboundHandlerAdapter {
       TextMessage question, AttachRequest.LeaseHandle known, DescribeLeaseReply view) {
     Optional<String> gpu = question.get("gpu");
     if (gpu.isEmpty()) {
-      return GpuView.lease(
-          view,
-          lease.isOwn() ? Optional.of(known.leaseId() + "." + known.secret()) : Optional.empty());
+      return GpuView.lease(view, lease.isOwn() ? known.leaseId() + "." + known.secret() : null);
     }
     try {
       return GpuView.gpu(view, Integer.parseInt(gpu.get()), ProcessInfo.HOST);

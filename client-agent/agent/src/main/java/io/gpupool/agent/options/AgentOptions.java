@@ -6,32 +6,33 @@ import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.transport.UnixAddress;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options of an agent.
  *
  * @param socket where shims find it
- * @param pool the pool of programs that name none
- * @param token for programs that bring none; shown to {@code pool} alone
+ * @param pool the pool of programs that name none; null: there is none
+ * @param token for programs that bring none, shown to {@code pool} alone; null: none
  * @param security of its connections to pools
  * @param wish what programs get that ask for nothing in particular
  * @param relay relay all call streams instead of handing them over
  * @param pods whose programs they are, on a node of Kubernetes: then each is served as its pod, and
- *     none gets a lease of its own
+ *     none gets a lease of its own; null: the machine is no such node
  * @param anyUser serve programs of other users than the agent's own and root
  */
 public record AgentOptions(
     UnixAddress socket,
-    Optional<PoolAddress> pool,
-    Optional<String> token,
+    @Nullable PoolAddress pool,
+    @Nullable String token,
     ClientSecurity security,
     LeaseOptions wish,
     boolean relay,
-    Optional<PodPrograms> pods,
+    @Nullable PodPrograms pods,
     boolean anyUser) {
   /** Throws {@link IllegalArgumentException} for pods without a pool. */
   public AgentOptions {
-    if (pods.isPresent() && pool.isEmpty()) {
+    if (pods != null && pool == null) {
       throw new IllegalArgumentException("an agent for pods needs to know the pool: give --pool");
     }
   }
@@ -41,7 +42,8 @@ public record AgentOptions(
    * protection.
    */
   public boolean isOwnPool(PoolAddress named) {
-    return pool.map(security::secured)
+    return Optional.ofNullable(pool)
+        .map(security::secured)
         .filter(own -> own.servers().containsAll(security.secured(named).servers()))
         .isPresent();
   }

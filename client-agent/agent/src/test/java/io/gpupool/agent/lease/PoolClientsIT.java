@@ -12,7 +12,6 @@ import io.gpupool.server.Pool;
 import io.gpupool.transport.EventLoops;
 import io.grpc.Status;
 import io.netty.channel.EventLoopGroup;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -25,7 +24,7 @@ class PoolClientsIT {
 
   private final PoolAddress address = new PoolAddress("127.0.0.1", pool.server.controlPort());
   private final PoolClients clients =
-      new PoolClients(LOOPS, ClientSecurity.DEFAULT, Optional.of(address), Optional.of("own"));
+      new PoolClients(LOOPS, ClientSecurity.DEFAULT, address, "own");
 
   @BeforeAll
   static void startPool() throws Exception {
@@ -55,7 +54,7 @@ class PoolClientsIT {
 
   @Test
   void connection_givenBackOnItsEventLoop_letsACallUnderWayFinish() throws Exception {
-    PoolClient other = clients.take(address, PoolCredentials.toOwnPool(Optional.empty()));
+    PoolClient other = clients.take(address, PoolCredentials.toOwnPool(null));
     other.describeLease("L1", "").handle((reply, failure) -> null).get(10, TimeUnit.SECONDS);
     CompletableFuture<DescribeLeaseReply> call =
         LOOPS
@@ -72,6 +71,6 @@ class PoolClientsIT {
   }
 
   private static PoolCredentials token(String text) {
-    return PoolCredentials.toOwnPool(Optional.of(new TokenText(text)));
+    return PoolCredentials.toOwnPool(new TokenText(text));
   }
 }

@@ -11,7 +11,6 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.wire.TextMessage;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class GpuViewTest {
@@ -22,7 +21,7 @@ class GpuViewTest {
             lease(
                 GpuInfo.newBuilder().setDriverVersion(13000).setDriver("580.65.06"),
                 GpuInfo.newBuilder().setDriverVersion(12080).setDriver("570.86.15")),
-            Optional.empty());
+            null);
 
     assertThat(lease.fields())
         .containsEntry("gpus", "2")

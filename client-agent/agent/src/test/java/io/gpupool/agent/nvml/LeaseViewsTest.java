@@ -12,7 +12,6 @@ import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -33,8 +32,7 @@ class LeaseViewsTest {
           },
           nowNanos::get);
   private final PoolClient pool =
-      new PoolClient(
-          new PoolAddress("127.0.0.1", 1), Optional.empty(), ClientSecurity.DEFAULT, LOOPS);
+      new PoolClient(new PoolAddress("127.0.0.1", 1), null, ClientSecurity.DEFAULT, LOOPS);
 
   @AfterAll
   static void stop() {

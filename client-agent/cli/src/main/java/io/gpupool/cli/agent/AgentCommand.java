@@ -16,6 +16,7 @@ import io.gpupool.transport.metrics.OtlpCollector;
 import io.gpupool.transport.metrics.ProcessMeters;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -27,7 +28,7 @@ public final class AgentCommand implements Callable<Integer> {
       names = "--pool",
       paramLabel = "[tls://]HOST[:PORT]",
       description = "the pool of programs that name none (else GPUPOOL_POOL)")
-  private Optional<String> pool = Optional.empty();
+  private @Nullable String pool;
 
   @Mixin private SecurityOptions security = new SecurityOptions();
 
@@ -38,7 +39,7 @@ public final class AgentCommand implements Callable<Integer> {
         "where programs find the agent (else GPUPOOL_AGENT, else /run/gpupool/agent.sock,",
         "else $XDG_RUNTIME_DIR/gpupool/agent.sock)"
       })
-  private Optional<String> socket = Optional.empty();
+  private @Nullable String socket;
 
   @Option(
       names = "--relay",
@@ -54,19 +55,19 @@ public final class AgentCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     LogConfiguration.forService();
     UnixAddress address =
-        socket
+        Optional.ofNullable(socket)
             .or(() -> Environment.variable("GPUPOOL_AGENT"))
             .map(UnixAddress::new)
             .orElseGet(AgentSocket::toCreate);
     AgentOptions options =
         new AgentOptions(
             address,
-            pool.or(Environment::pool).map(PoolAddress::parse),
+            Optional.ofNullable(pool).or(Environment::pool).map(PoolAddress::parse).orElse(null),
             Environment.token(),
             security.following(),
             Environment.wish(),
             relay,
-            Optional.empty(),
+            null,
             anyUser);
     Optional<OtlpCollector> collector = metrics.collector();
     try (Agent agent = Agent.start(options, EventLoops.create("gpupool-agent", 1));

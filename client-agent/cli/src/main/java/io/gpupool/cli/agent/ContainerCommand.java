@@ -7,8 +7,8 @@ import io.gpupool.container.RunOptionLine;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -59,16 +59,16 @@ public final class ContainerCommand {
         names = "--file",
         paramLabel = "FILE",
         description = "such as /etc/cdi/gpupool.json (default: standard output)")
-    private Optional<Path> file = Optional.empty();
+    private @Nullable Path file;
 
     @Override
     public Integer call() throws IOException {
       ContainerWiring wiring = container.wiring();
       Map<String, String> environment = container.environment(wiring.environment());
       CdiSpec spec = CdiSpec.of(new CdiSpec.Device(device, wiring.mounts(), environment));
-      if (file.isPresent()) {
-        spec.write(file.get());
-        System.out.println(file.get() + ": " + spec.qualifiedNames().getFirst());
+      if (file != null) {
+        spec.write(file);
+        System.out.println(file + ": " + spec.qualifiedNames().getFirst());
       } else {
         System.out.print(spec.json());
       }

@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -29,7 +30,7 @@ final class ContainerOptions {
         "where the agent's agent.sock is (else where GPUPOOL_AGENT says, else where one is found,",
         "else /run/gpupool)"
       })
-  private Optional<Path> agentFolder = Optional.empty();
+  private @Nullable Path agentFolder;
 
   @Mixin private LeasePartOptions part = new LeasePartOptions();
 
@@ -48,8 +49,8 @@ final class ContainerOptions {
   }
 
   private Path folder() {
-    if (agentFolder.isPresent()) {
-      return agentFolder.get();
+    if (agentFolder != null) {
+      return agentFolder;
     }
     UnixAddress address = AgentSocket.toFind().orElseGet(AgentSocket::toCreate);
     Path socket = Path.of(address.text());

@@ -12,7 +12,7 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.json.JsonForm;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -33,7 +33,7 @@ final class LeaseUpdateCommand extends PoolCommand {
       names = "--compute",
       paramLabel = "PERCENT",
       description = "the part of each of its GPUs' time, 1 to 100")
-  private Optional<Double> compute = Optional.empty();
+  private @Nullable Double compute;
 
   @Option(
       names = "--hard",
@@ -47,7 +47,7 @@ final class LeaseUpdateCommand extends PoolCommand {
       names = "--class",
       paramLabel = "batch|latency",
       description = "what its programs do; those of class latency serve requests")
-  private Optional<ClassOptions.LeaseClass> named = Optional.empty();
+  private ClassOptions.@Nullable LeaseClass named;
 
   @Option(names = "--latency", description = "short for --class latency")
   private boolean latency;
@@ -70,7 +70,9 @@ final class LeaseUpdateCommand extends PoolCommand {
           "--hard keeps a lease from time that is idle, --lendable lets it have that; give one");
     }
     UpdateLeaseRequest.Builder request = UpdateLeaseRequest.newBuilder().setLeaseId(id);
-    compute.ifPresent(percent -> request.setComputePercent(ComputePercent.checked(percent)));
+    if (compute != null) {
+      request.setComputePercent(ComputePercent.checked(compute));
+    }
     if (hard || lendable) {
       request.setHard(hard);
     }

@@ -15,7 +15,7 @@ import io.gpupool.control.v1.PartitionSize;
 import io.gpupool.control.v1.ResizePartitionRequest;
 import io.gpupool.wire.ByteSize;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -69,18 +69,22 @@ public final class PartitionCommand {
         names = {"-m", "--memory"},
         paramLabel = "MEMORY",
         description = "memory, such as 8Gi")
-    private Optional<String> memory = Optional.empty();
+    private @Nullable String memory;
 
     @Option(
         names = "--compute",
         paramLabel = "PERCENT",
         description = "part of the GPU's time (default of create: as much as of its memory)")
-    private Optional<Double> compute = Optional.empty();
+    private @Nullable Double compute;
 
     PartitionSize message() {
       PartitionSize.Builder size = PartitionSize.newBuilder();
-      memory.ifPresent(text -> size.setMemoryBytes(ByteSize.parse(text).bytes()));
-      compute.ifPresent(percent -> size.setComputePercent(ComputePercent.checked(percent)));
+      if (memory != null) {
+        size.setMemoryBytes(ByteSize.parse(memory).bytes());
+      }
+      if (compute != null) {
+        size.setComputePercent(ComputePercent.checked(compute));
+      }
       return size.build();
     }
   }

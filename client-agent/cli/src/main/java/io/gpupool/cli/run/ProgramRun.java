@@ -99,12 +99,12 @@ public final class ProgramRun {
     AgentOptions agentOptions =
         new AgentOptions(
             socket,
-            Optional.of(pool),
+            pool,
             Environment.token(),
             security,
             LeaseOptions.NOTHING,
             options.relay(),
-            Optional.empty(),
+            null,
             false);
     try (Agent agent = Agent.start(agentOptions, loops)) {
       // The program finds the agent's connection to the pool open.

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -25,7 +26,7 @@ public final class RunOptions {
         "the pool's control plane (else GPUPOOL_POOL; without either, a pool of this machine's",
         "GPUs is started for as long as the program runs)"
       })
-  private Optional<String> pool = Optional.empty();
+  private @Nullable String pool;
 
   @Mixin private SecurityOptions security = new SecurityOptions();
 
@@ -49,7 +50,7 @@ public final class RunOptions {
       names = "--partition",
       paramLabel = "NAME",
       description = "only partitions of this name, all of it unless -p or -m say how much")
-  private Optional<String> partition = Optional.empty();
+  private @Nullable String partition;
 
   @Option(
       names = "--spread",
@@ -65,13 +66,13 @@ public final class RunOptions {
       names = "--wait",
       paramLabel = "DURATION",
       description = "how long to wait for GPUs that are taken, such as 30s (default: not at all)")
-  private Optional<String> wait = Optional.empty();
+  private @Nullable String wait;
 
   @Option(
       names = "--priority",
       paramLabel = "NUMBER",
       description = "who goes first of those who wait, -1000 to 1000 (default: 0)")
-  private Optional<Integer> priority = Optional.empty();
+  private @Nullable Integer priority;
 
   @Option(
       names = "--gpus",
@@ -80,13 +81,13 @@ public final class RunOptions {
         "the GPUs of a pool started for this program, as for 'gpupool server' (else GPUPOOL_GPUS,",
         "where it is no number; else all)"
       })
-  private Optional<String> embeddedGpus = Optional.empty();
+  private @Nullable String embeddedGpus;
 
   @Option(
       names = "--libcuda",
       paramLabel = "PATH",
       description = "the driver of a pool started for this program, as for 'gpupool server'")
-  private Optional<String> libcuda = Optional.empty();
+  private @Nullable String libcuda;
 
   @Option(
       names = "--soft-missing-ptx",
@@ -103,27 +104,32 @@ public final class RunOptions {
   private boolean relay;
 
   public Optional<PoolAddress> pool() {
-    return pool.or(Environment::pool).map(PoolAddress::parse).map(security()::secured);
+    return Optional.ofNullable(pool)
+        .or(Environment::pool)
+        .map(PoolAddress::parse)
+        .map(security()::secured);
   }
 
   /** The options of a pool started for this program. */
   LocalPool.Options ownPool() {
     return new LocalPool.Options(
-        embeddedGpus.or(() -> Environment.variable(GPUS).filter(Environment::isSpec)).orElse("all"),
-        libcuda.map(Path::of),
+        Optional.ofNullable(embeddedGpus)
+            .or(() -> Environment.variable(GPUS).filter(Environment::isSpec))
+            .orElse("all"),
+        libcuda == null ? null : Path.of(libcuda),
         missingPtx);
   }
 
   /** These GPUs, in a pool started for this program, unless a pool or GPUs were asked for. */
   public void defaultTo(String gpus) {
-    if (pool().isEmpty() && embeddedGpus.isEmpty()) {
-      embeddedGpus = Optional.of(gpus);
+    if (pool().isEmpty() && embeddedGpus == null) {
+      embeddedGpus = gpus;
     }
   }
 
   /** Returns whether a pool must be started for this program although an agent may know another. */
   boolean wantsOwnPool() {
-    return embeddedGpus.isPresent() && pool().isEmpty();
+    return embeddedGpus != null && pool().isEmpty();
   }
 
   public ClientSecurity security() {

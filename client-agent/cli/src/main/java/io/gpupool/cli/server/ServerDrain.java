@@ -10,7 +10,7 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.json.JsonForm;
 import java.time.Instant;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -23,7 +23,8 @@ public final class ServerDrain {
   @Command(
       name = "drain",
       description = {
-        "Takes a server out of service: it grants nothing more. Its leases go on until they end, or",
+        "Takes a server out of service: it grants nothing more. Its leases go on until they end,"
+            + " or",
         "until the deadline. This lasts over a restart of the server."
       })
   public static final class Drain extends PoolCommand {
@@ -34,12 +35,14 @@ public final class ServerDrain {
         names = "--deadline",
         paramLabel = "DURATION",
         description = "when leases that are left are ended, such as 30m; 0s: at once")
-    private Optional<String> deadline = Optional.empty();
+    private @Nullable String deadline;
 
     @Override
     protected int ask(PoolClient client) {
       DrainServerRequest.Builder request = DrainServerRequest.newBuilder().setName(name);
-      deadline.ifPresent(text -> request.setDeadlineMillis(LeaseOptions.duration(text).toMillis()));
+      if (deadline != null) {
+        request.setDeadlineMillis(LeaseOptions.duration(deadline).toMillis());
+      }
       ServerInfo server = client.admin().drainServer(request.build());
       print(server, () -> table(server));
       return 0;

@@ -13,6 +13,7 @@ import io.gpupool.json.JsonForm;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -38,19 +39,19 @@ public final class SmiCommand extends PoolCommand {
       names = {"-i", "--id"},
       paramLabel = "ID",
       description = "only this GPU: its index, UUID or PCI bus number")
-  private Optional<String> id = Optional.empty();
+  private @Nullable String id;
 
   @Option(
       names = "--query-gpu",
       paramLabel = "FIELD[,FIELD]",
       description = "these fields of each GPU, such as index,name,memory.used,utilization.gpu")
-  private Optional<String> gpuFields = Optional.empty();
+  private @Nullable String gpuFields;
 
   @Option(
       names = "--query-compute-apps",
       paramLabel = "FIELD[,FIELD]",
       description = "these fields of each program, such as pid,process_name,used_memory")
-  private Optional<String> appFields = Optional.empty();
+  private @Nullable String appFields;
 
   @Option(
       names = "--format",
@@ -85,26 +86,25 @@ public final class SmiCommand extends PoolCommand {
 
   private void show(List<SmiGpu> all, Supplier<JsonObject> json) {
     List<SmiGpu> gpus = all.stream().filter(this::isWanted).toList();
-    if (id.isPresent() && gpus.isEmpty()) {
-      throw new IllegalArgumentException("there is no GPU " + id.get() + " among " + all.size());
+    if (id != null && gpus.isEmpty()) {
+      throw new IllegalArgumentException("there is no GPU " + id + " among " + all.size());
     }
     print(json, () -> text(gpus));
   }
 
   private boolean isWanted(SmiGpu gpu) {
-    return id.map(wanted ->
-            wanted.equals(Integer.toString(gpu.index()))
-                || wanted.equalsIgnoreCase(gpu.uuid())
-                || wanted.equalsIgnoreCase(gpu.busId()))
-        .orElse(true);
+    return id == null
+        || id.equals(Integer.toString(gpu.index()))
+        || id.equalsIgnoreCase(gpu.uuid())
+        || id.equalsIgnoreCase(gpu.busId());
   }
 
   private String text(List<SmiGpu> gpus) {
-    if (gpuFields.isPresent()) {
-      return SmiFields.gpus(gpus, gpuFields.get(), format);
+    if (gpuFields != null) {
+      return SmiFields.gpus(gpus, gpuFields, format);
     }
-    if (appFields.isPresent()) {
-      return SmiFields.apps(gpus, appFields.get(), format);
+    if (appFields != null) {
+      return SmiFields.apps(gpus, appFields, format);
     }
     if (list) {
       return SmiTable.list(gpus);

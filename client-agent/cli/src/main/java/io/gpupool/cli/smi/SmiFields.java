@@ -8,10 +8,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** The fields of {@code --query-gpu} and {@code --query-compute-apps}, and their CSV. */
 final class SmiFields {
@@ -107,18 +107,18 @@ final class SmiFields {
     }
     boolean units = !forms.contains("nounits");
     List<String> heads = new ArrayList<>();
-    List<Optional<Field<T>>> fields = new ArrayList<>();
+    List<@Nullable Field<T>> fields = new ArrayList<>();
     for (String text : names.split(",")) {
       String name = text.strip();
-      Optional<Field<T>> field = Optional.ofNullable(known.get(name));
-      if (field.isEmpty() && !NOT_MEASURED.matcher(name).matches()) {
+      Field<T> field = known.get(name);
+      if (field == null && !NOT_MEASURED.matcher(name).matches()) {
         throw new IllegalArgumentException(
             "there is no field '"
                 + name
                 + "' to query; there are "
                 + String.join(", ", known.keySet()));
       }
-      String unit = field.map(Field::unit).orElse("");
+      String unit = field == null ? "" : field.unit;
       heads.add(units && !unit.isEmpty() ? name + " [" + unit + "]" : name);
       fields.add(field);
     }
@@ -133,12 +133,12 @@ final class SmiFields {
     return csv.toString();
   }
 
-  private static <T> String cell(Optional<Field<T>> field, T row, boolean units) {
-    if (field.isEmpty()) {
+  private static <T> String cell(@Nullable Field<T> field, T row, boolean units) {
+    if (field == null) {
       return NONE;
     }
-    String value = field.get().value.apply(row).toString();
-    String unit = field.get().unit;
+    String value = field.value.apply(row).toString();
+    String unit = field.unit;
     return units && !unit.isEmpty() && !value.equals(NONE) ? value + " " + unit : value;
   }
 }

@@ -13,7 +13,7 @@ import io.gpupool.control.v1.SetQuotaRequest;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.wire.ByteSize;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -38,29 +38,37 @@ public final class TenantCommand {
         names = "--gpus",
         paramLabel = "GPUS",
         description = "at most so many GPUs, half of one counting 0.5")
-    private Optional<Double> gpus = Optional.empty();
+    private @Nullable Double gpus;
 
     @Option(
         names = "--memory",
         paramLabel = "MEMORY",
         description = "at most so much memory of GPUs, such as 80Gi")
-    private Optional<String> memory = Optional.empty();
+    private @Nullable String memory;
 
     @Option(names = "--leases", paramLabel = "N", description = "at most so many leases")
-    private Optional<Integer> leases = Optional.empty();
+    private @Nullable Integer leases;
 
     @Option(
         names = "--max-priority",
         paramLabel = "NUMBER",
         description = "the highest priority with which it may ask")
-    private Optional<Integer> maxPriority = Optional.empty();
+    private @Nullable Integer maxPriority;
 
     Quota message() {
       Quota.Builder quota = Quota.newBuilder();
-      gpus.ifPresent(quota::setGpus);
-      memory.ifPresent(text -> quota.setMemoryBytes(ByteSize.parse(text).bytes()));
-      leases.ifPresent(quota::setLeases);
-      maxPriority.ifPresent(quota::setMaxPriority);
+      if (gpus != null) {
+        quota.setGpus(gpus);
+      }
+      if (memory != null) {
+        quota.setMemoryBytes(ByteSize.parse(memory).bytes());
+      }
+      if (leases != null) {
+        quota.setLeases(leases);
+      }
+      if (maxPriority != null) {
+        quota.setMaxPriority(maxPriority);
+      }
       return quota.build();
     }
   }

@@ -15,7 +15,8 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -39,14 +40,17 @@ final class TokenCommand {
         arity = "0..1",
         paramLabel = "TENANT",
         description = "only this tenant's")
-    private Optional<String> tenant = Optional.empty();
+    private @Nullable String tenant;
 
     @Override
     protected int ask(PoolClient client) {
       List<TokenInfo> tokens =
           client
               .admin()
-              .listTokens(ListTokensRequest.newBuilder().setTenant(tenant.orElse("")).build())
+              .listTokens(
+                  ListTokensRequest.newBuilder()
+                      .setTenant(Objects.requireNonNullElse(tenant, ""))
+                      .build())
               .getTokensList();
       print(tokens, () -> table(tokens));
       return 0;
@@ -69,7 +73,8 @@ final class TokenCommand {
         paramLabel = "ROLE",
         defaultValue = "user",
         description = {
-          "read-only: sees the pool; user: leases GPUs for the tenant, too; admin: changes the pool,",
+          "read-only: sees the pool; user: leases GPUs for the tenant, too; admin: changes the"
+              + " pool,",
           "too (default: ${DEFAULT-VALUE})"
         })
     private String role;
@@ -78,7 +83,7 @@ final class TokenCommand {
         names = "--expires",
         paramLabel = "DURATION",
         description = "how long it is valid, such as 30d (default: until it is revoked)")
-    private Optional<String> expires = Optional.empty();
+    private @Nullable String expires;
 
     @Option(names = "--note", paramLabel = "TEXT", description = "what it is for")
     private String note = "";
@@ -93,7 +98,7 @@ final class TokenCommand {
                       .setTenant(tenant)
                       .setRole(role(role))
                       .setValidMillis(
-                          expires.map(text -> LeaseOptions.duration(text).toMillis()).orElse(0L))
+                          expires == null ? 0 : LeaseOptions.duration(expires).toMillis())
                       .setNote(note)
                       .build());
       print(made, () -> made.getToken() + "\n");

@@ -15,11 +15,11 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.security.Security;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
 
 /** A factory of connections to pools' control planes. For any thread. */
 public final class PoolChannels {
@@ -47,33 +47,45 @@ public final class PoolChannels {
    * Connects nothing yet.
    *
    * @param token asked for with each call, since it may be renewed meanwhile; it may throw {@link
-   *     IllegalArgumentException} or {@link java.io.UncheckedIOException}, which fails the call
+   *     IllegalArgumentException} or {@link java.io.UncheckedIOException}, which fails the call;
+   *     null: none
    * @throws IllegalArgumentException if a file for TLS cannot be used
    */
   public static ManagedChannel open(
       PoolAddress address,
-      Optional<Supplier<String>> token,
+      @Nullable Supplier<String> token,
       ClientSecurity security,
       EventLoopGroup loops) {
     return open(
         security.secured(address),
-        security.tlsFor(address),
-        token.map(text -> new TokenCredentials(text, security.clearTokens())),
+        security.tlsFor(address).orElse(null),
+        token == null ? null : new TokenCredentials(token, security.clearTokens()),
         loops);
   }
 
+  /**
+   * Connects nothing yet.
+   *
+   * @param tls null: the connection is in clear text
+   * @param token null: calls show none
+   */
   public static ManagedChannel open(
       PoolAddress address,
-      Optional<TlsContext> tls,
-      Optional<TokenCredentials> token,
+      @Nullable TlsContext tls,
+      @Nullable TokenCredentials token,
       EventLoopGroup loops) {
     NettyChannelBuilder builder =
         address.others().isEmpty()
             ? NettyChannelBuilder.forAddress(address.host(), address.port())
             : PoolServers.channelTo(address);
-    tls.ifPresentOrElse(
-        context -> builder.sslContext(TlsEngines.http2(context, true)), builder::usePlaintext);
-    token.ifPresent(credentials -> builder.intercept(showing(credentials)));
+    if (tls != null) {
+      builder.sslContext(TlsEngines.http2(tls, true));
+    } else {
+      builder.usePlaintext();
+    }
+    if (token != null) {
+      builder.intercept(showing(token));
+    }
     return builder
         .intercept(new LostConnections())
         .channelType(EpollSocketChannel.class)

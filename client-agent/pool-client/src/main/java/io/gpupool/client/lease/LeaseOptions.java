@@ -12,10 +12,11 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Options of a lease request, from the command line and environment variables. Their form is
- * checked here, their meaning by the pool.
+ * Options of a lease request, from the command line and environment variables; null where one was
+ * not given. Their form is checked here, their meaning by the pool.
  *
  * @param part the part of GPUs
  * @param placement where the part may be
@@ -29,52 +30,59 @@ public record LeaseOptions(
     Placement placement,
     Waiting waiting,
     boolean hard,
-    Optional<String> leaseClass,
+    @Nullable String leaseClass,
     Limits limits) {
   public static final LeaseOptions NOTHING =
       new LeaseOptions(
-          new Part(Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty()),
-          new Placement(Map.of(), Optional.empty(), false, false),
-          new Waiting(Optional.empty(), Optional.empty()),
+          new Part(null, null, null, null),
+          new Placement(Map.of(), null, false, false),
+          new Waiting(null, null),
           false,
-          Optional.empty(),
-          new Limits(Optional.empty(), Optional.empty()));
+          null,
+          new Limits(null, null));
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
   /** The number of GPUs, and how much of each. */
   public record Part(
-      Optional<String> gpus,
-      Optional<String> fraction,
-      Optional<String> memory,
-      Optional<String> compute) {
+      @Nullable String gpus,
+      @Nullable String fraction,
+      @Nullable String memory,
+      @Nullable String compute) {
     /** Fraction and memory go together: a part that has one of them has its size. */
     private Part orElse(Part other) {
-      boolean sized = fraction.isPresent() || memory.isPresent();
+      boolean sized = fraction != null || memory != null;
       return new Part(
-          gpus.or(() -> other.gpus),
+          firstOf(gpus, other.gpus),
           sized ? fraction : other.fraction,
           sized ? memory : other.memory,
-          compute.or(() -> sized ? Optional.empty() : other.compute));
+          firstOf(compute, sized ? null : other.compute));
     }
 
     private void addTo(LeaseRequest.Builder request) {
-      gpus.ifPresent(text -> request.setGpus(count(text)));
-      if (fraction.isPresent() && memory.isPresent()) {
-        throw new IllegalArgumentException(
-            "both a fraction (" + fraction.get() + ") and memory (" + memory.get() + "); give one");
+      if (gpus != null) {
+        request.setGpus(count(gpus));
       }
-      fraction.ifPresent(text -> request.setFraction(number("fraction", text)));
-      memory.ifPresent(text -> request.setMemoryBytes(ByteSize.parse(text).bytes()));
-      compute.ifPresent(
-          text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
+      if (fraction != null && memory != null) {
+        throw new IllegalArgumentException(
+            "both a fraction (" + fraction + ") and memory (" + memory + "); give one");
+      }
+      if (fraction != null) {
+        request.setFraction(number("fraction", fraction));
+      }
+      if (memory != null) {
+        request.setMemoryBytes(ByteSize.parse(memory).bytes());
+      }
+      Optional.ofNullable(compute)
+          .ifPresent(
+              text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
     }
   }
 
   /** The GPUs that may serve the request. */
   public record Placement(
       Map<String, String> selectors,
-      Optional<String> partition,
+      @Nullable String partition,
       boolean spread,
       boolean oneServer) {
     public Placement {
@@ -86,38 +94,48 @@ public record LeaseOptions(
       both.putAll(selectors);
       return new Placement(
           both,
-          partition.or(() -> other.partition),
+          firstOf(partition, other.partition),
           spread || other.spread,
           oneServer || other.oneServer);
     }
 
     private void addTo(LeaseRequest.Builder request) {
       request.addAllSelectors(GpuSelectors.of(selectors)).setSpread(spread).setOneServer(oneServer);
-      partition.ifPresent(request::setPartition);
+      if (partition != null) {
+        request.setPartition(partition);
+      }
     }
   }
 
   /** The longest wait for room, and the priority in the queue. */
-  public record Waiting(Optional<String> limit, Optional<Integer> priority) {
+  public record Waiting(@Nullable String limit, @Nullable Integer priority) {
     private Waiting orElse(Waiting other) {
-      return new Waiting(limit.or(() -> other.limit), priority.or(() -> other.priority));
+      return new Waiting(firstOf(limit, other.limit), firstOf(priority, other.priority));
     }
 
     private void addTo(LeaseRequest.Builder request) {
-      limit.ifPresent(text -> request.setWaitMillis(duration(text).toMillis()));
-      priority.ifPresent(request::setPriority);
+      if (limit != null) {
+        request.setWaitMillis(duration(limit).toMillis());
+      }
+      if (priority != null) {
+        request.setPriority(priority);
+      }
     }
   }
 
   /** The time without use, and the time in all, after which the pool ends the lease. */
-  public record Limits(Optional<String> idle, Optional<String> time) {
+  public record Limits(@Nullable String idle, @Nullable String time) {
     private Limits orElse(Limits other) {
-      return new Limits(idle.or(() -> other.idle), time.or(() -> other.time));
+      return new Limits(firstOf(idle, other.idle), firstOf(time, other.time));
     }
 
     private void addTo(LeaseRequest.Builder request) {
-      idle.ifPresent(text -> request.setIdleTimeoutMillis(duration(text).toMillis()));
-      time.ifPresent(text -> request.setTimeLimitMillis(duration(text).toMillis()));
+      if (idle != null) {
+        request.setIdleTimeoutMillis(duration(idle).toMillis());
+      }
+      if (time != null) {
+        request.setTimeLimitMillis(duration(time).toMillis());
+      }
     }
   }
 
@@ -125,15 +143,16 @@ public record LeaseOptions(
   public static LeaseOptions from(Function<String, Optional<String>> values) {
     return new LeaseOptions(
         new Part(
-            values.apply("gpus"),
-            values.apply("fraction"),
-            values.apply("memory"),
-            values.apply("compute")),
+            values.apply("gpus").orElse(null),
+            values.apply("fraction").orElse(null),
+            values.apply("memory").orElse(null),
+            values.apply("compute").orElse(null)),
         NOTHING.placement,
         NOTHING.waiting,
         false,
-        values.apply("class"),
-        new Limits(values.apply("idle_timeout"), values.apply("time_limit")));
+        values.apply("class").orElse(null),
+        new Limits(
+            values.apply("idle_timeout").orElse(null), values.apply("time_limit").orElse(null)));
   }
 
   /** Returns the same part of GPUs with the options that only a command line has. */
@@ -148,7 +167,7 @@ public record LeaseOptions(
         placement.orElse(other.placement),
         waiting.orElse(other.waiting),
         hard || other.hard,
-        leaseClass.or(() -> other.leaseClass),
+        firstOf(leaseClass, other.leaseClass),
         limits.orElse(other.limits));
   }
 
@@ -162,7 +181,9 @@ public record LeaseOptions(
     part.addTo(request);
     placement.addTo(request);
     waiting.addTo(request);
-    leaseClass.ifPresent(text -> request.setClass_(leaseClass(text.strip())));
+    if (leaseClass != null) {
+      request.setClass_(leaseClass(leaseClass.strip()));
+    }
     limits.addTo(request);
     return request.build();
   }
@@ -193,6 +214,10 @@ public record LeaseOptions(
           throw new IllegalArgumentException(
               "there is no class '" + text + "' of leases; give batch or latency");
     };
+  }
+
+  private static <T> @Nullable T firstOf(@Nullable T first, @Nullable T second) {
+    return first == null ? second : first;
   }
 
   private static int count(String text) {

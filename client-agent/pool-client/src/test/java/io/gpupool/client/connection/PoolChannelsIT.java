@@ -16,7 +16,6 @@ import io.netty.channel.EventLoopGroup;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Collections;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -33,10 +32,7 @@ class PoolChannelsIT {
             .start();
     ManagedChannel channel =
         PoolChannels.open(
-            new PoolAddress("127.0.0.1", server.getPort()),
-            Optional.empty(),
-            ClientSecurity.DEFAULT,
-            loops);
+            new PoolAddress("127.0.0.1", server.getPort()), null, ClientSecurity.DEFAULT, loops);
     try {
       ListLeasesReply leases =
           PoolGrpc.newBlockingStub(channel)

@@ -12,7 +12,6 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.tls.TlsFiles;
 import io.netty.channel.EventLoopGroup;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -64,7 +63,7 @@ class LeaseCallIT {
   private static PoolClient client(RecordingPool first, RecordingPool second) {
     return new PoolClient(
         PoolAddress.parse(first.address() + "," + second.address()),
-        Optional.empty(),
+        null,
         ClientSecurity.DEFAULT,
         LOOPS);
   }

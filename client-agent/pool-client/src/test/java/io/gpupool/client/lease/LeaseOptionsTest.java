@@ -29,10 +29,10 @@ class LeaseOptionsTest {
   void orElse_fractionOrMemoryGiven_replacesTheOthersWholeSize() {
     LeaseOptions defaults = wish(Map.of("gpus", "2", "fraction", "0.5", "compute", "10"));
     LeaseOptions own = wish(Map.of("memory", "1Gi")).orElse(defaults);
-    assertThat(own.part().gpus()).contains("2");
-    assertThat(own.part().memory()).contains("1Gi");
-    assertThat(own.part().fraction()).isEmpty();
-    assertThat(own.part().compute()).isEmpty();
+    assertThat(own.part().gpus()).isEqualTo("2");
+    assertThat(own.part().memory()).isEqualTo("1Gi");
+    assertThat(own.part().fraction()).isNull();
+    assertThat(own.part().compute()).isNull();
     assertThat(wish(Map.of()).orElse(defaults)).isEqualTo(defaults);
   }
 

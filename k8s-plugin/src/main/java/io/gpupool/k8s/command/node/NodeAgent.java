@@ -13,7 +13,6 @@ import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Optional;
 
 /**
  * The agent that serves the programs of a node's pods, each as its pod. Nothing else of the plugin
@@ -36,12 +35,12 @@ final class NodeAgent implements AutoCloseable {
     AgentOptions options =
         new AgentOptions(
             new UnixAddress(socket.toString()),
-            Optional.of(pool.address()),
-            Optional.empty(),
+            pool.address(),
+            null,
             pool.security(),
-            LeaseOptions.from(name -> Optional.empty()),
+            LeaseOptions.NOTHING,
             false,
-            Optional.of(new PodsOfNode(tokens)),
+            new PodsOfNode(tokens),
             true);
     return new NodeAgent(Agent.start(options, EventLoops.create("gpupool-agent", 1)));
   }

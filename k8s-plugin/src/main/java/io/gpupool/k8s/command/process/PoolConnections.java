@@ -9,7 +9,6 @@ import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
 import java.util.Optional;
-import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,8 +24,7 @@ public record PoolConnections(
    * @throws IllegalArgumentException if the file of roots is not there, or not yet
    */
   public ManagedChannel open() {
-    Optional<Supplier<String>> shown = token.map(file -> file);
-    return PoolChannels.open(address, shown, security, loops);
+    return PoolChannels.open(address, token.orElse(null), security, loops);
   }
 
   /**

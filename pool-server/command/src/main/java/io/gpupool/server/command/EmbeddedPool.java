@@ -43,7 +43,10 @@ public final class EmbeddedPool implements LocalPool {
             purpose,
             new GpuSpec(options.gpus()),
             new DriverOptions(
-                options.libcuda(), Optional.empty(), OptionalLong.empty(), Sharing.timeslice),
+                Optional.ofNullable(options.libcuda()),
+                Optional.empty(),
+                OptionalLong.empty(),
+                Sharing.timeslice),
             switch (options.missingPtx()) {
               case fail -> ServerOptions.MissingPtx.fail;
               case skip -> ServerOptions.MissingPtx.skip;
