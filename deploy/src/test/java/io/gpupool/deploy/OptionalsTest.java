@@ -33,7 +33,6 @@ class OptionalsTest {
   /** The modules whose fields and parameters may still be optionals; the list only shrinks. */
   private static final List<Path> NOT_YET =
       Stream.of(
-              "k8s-plugin",
               "pool-server/command",
               "pool-server/model-gpu",
               "pool-server/rest",

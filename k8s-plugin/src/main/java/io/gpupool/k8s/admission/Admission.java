@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The admission webhook's logic: it answers an AdmissionReview (admission.k8s.io/v1) with another.
@@ -124,8 +125,7 @@ public final class Admission {
       return;
     }
     ObjectNode object = object(request, "object");
-    Optional<ObjectNode> old =
-        creates ? Optional.empty() : Optional.of(object(request, "oldObject"));
+    ObjectNode old = creates ? null : object(request, "oldObject");
     Change change = change(workload.get(), object, old);
     ArrayNode patch = JsonPatch.between(object, change.object());
     response.put("allowed", true);
@@ -140,14 +140,13 @@ public final class Admission {
     }
   }
 
-  private Change change(Workload workload, ObjectNode object, Optional<ObjectNode> old)
+  private Change change(Workload workload, ObjectNode object, @Nullable ObjectNode old)
       throws DeniedException {
     ObjectNode pod = workload.pod(object);
     if (workload == Workload.POD) {
-      return old.isPresent() ? ChangedPod.admit(pod, old.get()) : NewPod.admit(pod, settings);
+      return old != null ? ChangedPod.admit(pod, old) : NewPod.admit(pod, settings);
     }
-    Optional<ObjectNode> before =
-        old.isPresent() ? Optional.of(workload.pod(old.get())) : Optional.empty();
+    ObjectNode before = old == null ? null : workload.pod(old);
     Change change = Template.admit(pod, before, settings);
     return new Change(workload.with(object, change.object()), change.warnings());
   }

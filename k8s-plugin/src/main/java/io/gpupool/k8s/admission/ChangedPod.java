@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 
 /**
  * An update of an existing pod. What the pod asks for cannot change. Applying its manifest again
@@ -115,8 +114,7 @@ final class ChangedPod {
         continue;
       }
       long counted = Counting.counted(same);
-      Counting.set(
-          changed, container, counted > 0 ? OptionalLong.of(counted) : OptionalLong.empty());
+      Counting.set(changed, container, counted > 0 ? Long.valueOf(counted) : null);
       if (reading.commands().contains(name)
           && Counting.shell(container.path("command")).equals(same.path("command"))) {
         container.set("command", same.path("command"));

@@ -13,8 +13,9 @@ import io.gpupool.k8s.request.Quantity;
 import io.gpupool.k8s.request.Reading;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The rewriting of a pod's resources: it replaces what users write by the counted resource and the
@@ -39,10 +40,7 @@ final class Counting {
         continue;
       }
       GpuRequest request = reading.request().containers().get(name);
-      set(
-          pod,
-          container,
-          request == null ? OptionalLong.empty() : OptionalLong.of(count.percent(name, request)));
+      set(pod, container, request == null ? null : Long.valueOf(count.percent(name, request)));
       if (reading.commands().contains(name)) {
         container.set("command", shell(container.path("command")));
       }
@@ -50,10 +48,14 @@ final class Counting {
     annotate(pod, reading.request());
   }
 
-  /** Returns the count, by the size of the pool's GPUs if the request depends on it. */
-  static long percent(String container, GpuRequest request, OptionalLong known)
+  /**
+   * Returns the count, by the size of the pool's GPUs if the request depends on it.
+   *
+   * @param known the bytes of the pool's largest GPU; null: not known
+   */
+  static long percent(String container, GpuRequest request, @Nullable Long known)
       throws DeniedException {
-    if (known.isEmpty() && request.countDependsOnGpu()) {
+    if (known == null && request.countDependsOnGpu()) {
       throw DeniedException.denied(
           "Container "
               + container
@@ -63,7 +65,7 @@ final class Counting {
               + Names.GPU
               + ": 0.5.");
     }
-    long gpuMemoryBytes = known.orElse(Long.MAX_VALUE);
+    long gpuMemoryBytes = Objects.requireNonNullElse(known, Long.MAX_VALUE);
     if (request.size() instanceof Size.Memory(long bytes) && bytes > gpuMemoryBytes) {
       throw DeniedException.denied(
           "Container "
@@ -83,8 +85,12 @@ final class Counting {
     return Math.ceilDiv(bytes, MEBIBYTE) + "Mi";
   }
 
-  /** Removes gpupool's resources, and adds the counted resource if something is asked for. */
-  static void set(ObjectNode pod, ObjectNode container, OptionalLong percent)
+  /**
+   * Removes gpupool's resources, and adds the counted resource if something is asked for.
+   *
+   * @param percent the count; null: nothing is asked for
+   */
+  static void set(ObjectNode pod, ObjectNode container, @Nullable Long percent)
       throws DeniedException {
     ObjectNode resources = Trees.map(container, "resources");
     for (String list : LISTS) {
@@ -93,14 +99,14 @@ final class Counting {
       amounts
           .fieldNames()
           .forEachRemaining(name -> {
-            boolean right = percent.isPresent() && isCount(name, amounts.get(name), percent);
+            boolean right = isCount(name, amounts.get(name), percent);
             if (PodReader.isOurs(name, pod) && !right) {
               ours.add(name);
             }
           });
       amounts.remove(ours);
-      if (percent.isPresent() && !amounts.has(Names.GPU_PERCENT)) {
-        amounts.put(Names.GPU_PERCENT, Long.toString(percent.getAsLong()));
+      if (percent != null && !amounts.has(Names.GPU_PERCENT)) {
+        amounts.put(Names.GPU_PERCENT, Long.toString(percent));
       }
       if (amounts.isEmpty()) {
         resources.remove(list);
@@ -108,8 +114,8 @@ final class Counting {
     }
   }
 
-  private static boolean isCount(String name, JsonNode value, OptionalLong percent) {
-    return name.equals(Names.GPU_PERCENT) && OptionalLong.of(written(value)).equals(percent);
+  private static boolean isCount(String name, JsonNode value, @Nullable Long percent) {
+    return name.equals(Names.GPU_PERCENT) && Long.valueOf(written(value)).equals(percent);
   }
 
   /** Returns the count of a container of an earlier object; 0 if it has none. */

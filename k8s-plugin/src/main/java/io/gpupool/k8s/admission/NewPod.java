@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodReader;
 import io.gpupool.k8s.request.Reading;
-import java.util.OptionalLong;
 
 /** A pod that is being created. */
 final class NewPod {
@@ -20,7 +19,7 @@ final class NewPod {
     if (!reading.refusals().isEmpty()) {
       throw new DeniedException(reading.refusals());
     }
-    OptionalLong gpuMemoryBytes = settings.gpuMemoryBytes().get();
+    Long gpuMemoryBytes = settings.largestGpuBytes();
     ObjectNode changed = pod.deepCopy();
     Counting.rewrite(
         changed, reading, (name, request) -> Counting.percent(name, request, gpuMemoryBytes));

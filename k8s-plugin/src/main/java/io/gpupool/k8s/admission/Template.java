@@ -9,7 +9,7 @@ import io.gpupool.k8s.request.PodReader;
 import io.gpupool.k8s.request.PodRequest;
 import io.gpupool.k8s.request.Reading;
 import java.util.Optional;
-import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The pod template of a workload. A container that was counted once keeps its count while it asks
@@ -23,17 +23,19 @@ final class Template {
   /**
    * Rewrites a template, and checks its pods for everything that does not depend on when they are
    * created.
+   *
+   * @param old the template before; null: there was none
    */
-  static Change admit(ObjectNode template, Optional<ObjectNode> old, Settings settings)
+  static Change admit(ObjectNode template, @Nullable ObjectNode old, Settings settings)
       throws DeniedException {
-    if (old.isPresent() && old.get().equals(template)) {
+    if (old != null && old.equals(template)) {
       return Change.none(template);
     }
     Reading reading = PodReader.read(template);
     if (!reading.refusals().isEmpty()) {
       throw new DeniedException(reading.refusals());
     }
-    OptionalLong gpuMemoryBytes = settings.gpuMemoryBytes().get();
+    Long gpuMemoryBytes = settings.largestGpuBytes();
     ObjectNode changed = template.deepCopy();
     Counting.rewrite(
         changed,
@@ -47,18 +49,18 @@ final class Template {
   }
 
   /** Returns the count that the same request has had so far; 0 if there was none. */
-  private static long before(Optional<ObjectNode> old, String name, GpuRequest request) {
-    if (old.isEmpty()) {
+  private static long before(@Nullable ObjectNode old, String name, GpuRequest request) {
+    if (old == null) {
       return 0;
     }
     Optional<GpuRequest> same =
-        PodRequest.parse(Trees.annotation(old.get(), Names.REQUEST).asText(""))
+        PodRequest.parse(Trees.annotation(old, Names.REQUEST).asText(""))
             .map(earlier -> earlier.containers().get(name))
             .filter(request::equals);
     if (same.isEmpty()) {
       return 0;
     }
-    for (JsonNode container : Trees.containers(old.get())) {
+    for (JsonNode container : Trees.containers(old)) {
       if (Trees.name(container).equals(name)) {
         return Counting.counted(container);
       }

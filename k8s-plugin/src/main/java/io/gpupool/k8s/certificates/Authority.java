@@ -9,22 +9,23 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The authority that signs the services' certificates, as its Secret holds it. A new root is
  * trusted for a while before it signs, and the old one until it expires, so every certificate in
  * use comes from a root that everyone trusts.
  *
- * @param current the root that signs
- * @param next the root that signs next, and is trusted already
- * @param known since when everyone has known {@code next}
+ * @param current the root that signs; null: none yet
+ * @param next the root that signs next, and is trusted already; null: none yet
+ * @param known since when everyone has known {@code next}; null: not everyone knows it
  * @param roots all trusted roots
  */
 record Authority(
-    Optional<Credential> current,
-    Optional<Credential> next,
-    Optional<Instant> known,
+    @Nullable Credential current,
+    @Nullable Credential next,
+    @Nullable Instant known,
     List<X509Certificate> roots) {
   private static final String NAME = "gpupool authority";
   private static final String CERTIFICATE = "tls.crt";
@@ -40,20 +41,26 @@ record Authority(
 
   /** Reads the Secret's data, any of which may be missing. */
   static Authority read(Map<String, String> data) {
-    Optional<Credential> next = credential(data, NEXT_CERTIFICATE, NEXT_KEY);
+    Credential next = credential(data, NEXT_CERTIFICATE, NEXT_KEY);
     return new Authority(
         credential(data, CERTIFICATE, KEY),
         next,
-        next.isPresent() ? instant(data.getOrDefault(NEXT_KNOWN, "")) : Optional.empty(),
+        next == null ? null : instant(data.getOrDefault(NEXT_KNOWN, "")),
         certificates(data.getOrDefault(ROOTS, "")));
   }
 
   /** Returns the data that the Secret is to have. */
   Map<String, String> data() {
     Map<String, String> data = new LinkedHashMap<>();
-    current.ifPresent(root -> put(data, root, CERTIFICATE, KEY));
-    next.ifPresent(root -> put(data, root, NEXT_CERTIFICATE, NEXT_KEY));
-    known.ifPresent(since -> data.put(NEXT_KNOWN, since.toString()));
+    if (current != null) {
+      put(data, current, CERTIFICATE, KEY);
+    }
+    if (next != null) {
+      put(data, next, NEXT_CERTIFICATE, NEXT_KEY);
+    }
+    if (known != null) {
+      data.put(NEXT_KNOWN, known.toString());
+    }
     data.put(ROOTS, rootsPem());
     return data;
   }
@@ -64,47 +71,48 @@ record Authority(
 
   /** Adds missing roots and removes expired ones; returns the same if nothing is to be done. */
   Authority renewed(Instant now, Lifetimes lifetimes) {
-    Optional<Credential> signing = current.filter(root -> !root.isOver(now));
-    Optional<Credential> coming = next.filter(root -> !root.isOver(now));
-    if (signing.isEmpty()) {
+    Credential signing = current == null || current.isOver(now) ? null : current;
+    Credential coming = next == null || next.isOver(now) ? null : next;
+    if (signing == null) {
       // Nothing that it signed is valid any more, so there is nobody to wait for.
-      signing = coming.or(() -> Optional.of(Issuer.root(NAME, now, lifetimes.root())));
-      coming = Optional.empty();
-    } else if (coming.isEmpty() && signing.get().isDue(now)) {
-      coming = Optional.of(Issuer.root(NAME, now, lifetimes.root()));
+      signing = coming == null ? Issuer.root(NAME, now, lifetimes.root()) : coming;
+      coming = null;
+    } else if (coming == null && signing.isDue(now)) {
+      coming = Issuer.root(NAME, now, lifetimes.root());
     }
     List<X509Certificate> trusted = new ArrayList<>();
-    signing.map(Credential::certificate).ifPresent(trusted::add);
-    coming.map(Credential::certificate).ifPresent(trusted::add);
+    trusted.add(signing.certificate());
+    if (coming != null) {
+      trusted.add(coming.certificate());
+    }
     for (X509Certificate root : roots) {
       if (!trusted.contains(root) && now.isBefore(root.getNotAfter().toInstant())) {
         trusted.add(root);
       }
     }
-    boolean same = coming.equals(next);
+    boolean same = Objects.equals(coming, next);
     return new Authority(
         signing,
         coming,
-        same ? known : Optional.empty(),
+        same ? known : null,
         trusted.size() == roots.size() && roots.containsAll(trusted) ? roots : trusted);
   }
 
   /** Records that everyone knows the roots; returns the same if nothing is to be done. */
   Authority told(Instant now, Lifetimes lifetimes) {
-    if (next.isEmpty()) {
+    if (next == null) {
       return this;
     }
-    if (known.isEmpty()) {
-      return new Authority(current, next, Optional.of(now), roots);
+    if (known == null) {
+      return new Authority(current, next, now, roots);
     }
-    boolean longEnough = !now.isBefore(known.get().plus(lifetimes.overlap()));
-    return longEnough ? new Authority(next, Optional.empty(), Optional.empty(), roots) : this;
+    boolean longEnough = !now.isBefore(known.plus(lifetimes.overlap()));
+    return longEnough ? new Authority(next, null, null, roots) : this;
   }
 
-  private static Optional<Credential> credential(
+  private static @Nullable Credential credential(
       Map<String, String> data, String certificate, String key) {
-    return Credential.parse(
-        Optional.ofNullable(data.get(certificate)), Optional.ofNullable(data.get(key)));
+    return Credential.parse(data.get(certificate), data.get(key)).orElse(null);
   }
 
   private static void put(
@@ -113,11 +121,11 @@ record Authority(
     data.put(key, Pem.of(root.key()));
   }
 
-  private static Optional<Instant> instant(String text) {
+  private static @Nullable Instant instant(String text) {
     try {
-      return Optional.ofNullable(text).map(Instant::parse);
+      return Instant.parse(text);
     } catch (DateTimeParseException e) {
-      return Optional.empty();
+      return null;
     }
   }
 

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -116,7 +117,7 @@ public final class CertificateKeeper implements AutoCloseable {
     if (!told.equals(authority)) {
       objects.replace(secret, told.data());
     }
-    Credential root = told.current().orElseThrow();
+    Credential root = Objects.requireNonNull(told.current());
     for (Service service : services) {
       renew(service, root, now);
     }
@@ -140,9 +141,10 @@ public final class CertificateKeeper implements AutoCloseable {
   }
 
   private static String describe(Authority authority) {
+    Credential next = authority.next();
     return "a root valid until "
-        + authority.current().orElseThrow().until()
-        + authority.next().map(next -> ", soon from one valid until " + next.until()).orElse("");
+        + Objects.requireNonNull(authority.current()).until()
+        + (next == null ? "" : ", soon from one valid until " + next.until());
   }
 
   /** Waits until nothing is being written any more. */

@@ -10,20 +10,21 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A certificate and its private key. */
 record Credential(X509Certificate certificate, PrivateKey key) {
   /** Parses a certificate and its key; empty if the texts are not, or no longer, such a pair. */
-  static Optional<Credential> parse(Optional<String> certificate, Optional<String> key) {
-    if (certificate.isEmpty() || key.isEmpty()) {
+  static Optional<Credential> parse(@Nullable String certificate, @Nullable String key) {
+    if (certificate == null || key == null) {
       return Optional.empty();
     }
     try {
-      List<X509Certificate> certificates = Pem.certificates(certificate.get());
+      List<X509Certificate> certificates = Pem.certificates(certificate);
       if (certificates.isEmpty()) {
         return Optional.empty();
       }
-      Credential read = new Credential(certificates.getFirst(), Pem.key(key.get()));
+      Credential read = new Credential(certificates.getFirst(), Pem.key(key));
       return read.isPair() ? Optional.of(read) : Optional.empty();
     } catch (GeneralSecurityException e) {
       return Optional.empty();

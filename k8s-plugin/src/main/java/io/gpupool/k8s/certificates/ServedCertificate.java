@@ -17,8 +17,7 @@ final class ServedCertificate {
 
   /** Reads the certificate; empty if there is none, or none that can be used. */
   static Optional<Credential> read(Map<String, String> data) {
-    return Credential.parse(
-        Optional.ofNullable(data.get(CERTIFICATE)), Optional.ofNullable(data.get(KEY)));
+    return Credential.parse(data.get(CERTIFICATE), data.get(KEY));
   }
 
   static Map<String, String> data(Credential made) {

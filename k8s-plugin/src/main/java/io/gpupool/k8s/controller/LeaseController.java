@@ -44,7 +44,7 @@ public final class LeaseController implements AutoCloseable {
   private final Pods pods;
   private final NamespaceTenants tenants;
   private final Nodes nodes;
-  private volatile Optional<Informers> informers = Optional.empty();
+  private volatile @Nullable Informers informers;
 
   private LeaseController(
       KubernetesClient client,
@@ -83,7 +83,7 @@ public final class LeaseController implements AutoCloseable {
             () -> isReady() && !pods.isApart());
     port.sweep = sweep;
     contact = new ApiServerHealth(api, calls, loop, times, new OfContact(sweep));
-    informers = Optional.of(Informers.start(client, loop, new Watched()));
+    informers = Informers.start(client, loop, new Watched());
     loop.execute(() -> {
       contact.start();
       begin(sweep);
@@ -124,7 +124,8 @@ public final class LeaseController implements AutoCloseable {
 
   /** Returns whether the cluster's pods, namespaces and nodes are known. */
   public boolean isReady() {
-    return informers.filter(Informers::haveSynced).isPresent();
+    Informers watched = informers;
+    return watched != null && watched.haveSynced();
   }
 
   /** Returns the controller's counts; empty if it is too busy to answer. */
@@ -144,7 +145,9 @@ public final class LeaseController implements AutoCloseable {
       connections.close();
     });
     loop.close();
-    informers.ifPresent(Informers::close);
+    if (informers != null) {
+      informers.close();
+    }
   }
 
   /** The pods' access to the pool. */
@@ -182,7 +185,8 @@ public final class LeaseController implements AutoCloseable {
 
     @Override
     public boolean isWatching() {
-      return informers.filter(Informers::areWatching).isPresent();
+      Informers watched = informers;
+      return watched != null && watched.areWatching();
     }
 
     @Override

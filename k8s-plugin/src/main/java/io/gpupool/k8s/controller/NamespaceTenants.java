@@ -15,6 +15,7 @@ import io.gpupool.runtime.Timers;
 import io.grpc.Status;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -22,6 +23,8 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -66,12 +69,12 @@ final class NamespaceTenants {
   private final class Tenant {
     private final String name;
     private final BackOff pause = times.retries().jittered(random);
-    private Optional<Quota> wanted = Optional.empty();
-    private OptionalInt mostPriority = OptionalInt.empty();
+    private @Nullable Quota wanted;
+    private @Nullable Integer mostPriority;
     private boolean known;
     private boolean stale;
     private boolean busy;
-    private Optional<PodState> problem = Optional.empty();
+    private @Nullable PodState problem;
 
     private Tenant(String name) {
       this.name = name;
@@ -84,8 +87,10 @@ final class NamespaceTenants {
     if (said.equals(before)) {
       return;
     }
-    said.problem().ifPresent(problem -> LOG.warn("{}; its pods get no leases", problem));
-    if (before != null && (before.quota().isPresent() || before.problem().isPresent())) {
+    if (said.problem() != null) {
+      LOG.warn("{}; its pods get no leases", said.problem());
+    }
+    if (before != null && (before.quota() != null || before.problem() != null)) {
       // The quota that it set is removed even if none of its pods asks for anything now.
       Tenant past = tenant(before.tenant());
       past.stale = true;
@@ -113,13 +118,17 @@ final class NamespaceTenants {
 
   /** Returns the highest priority that a namespace's pods may have; empty: any, or not known. */
   OptionalInt mostPriority(String namespace) {
-    return of(namespace).map(tenants::get).map(t -> t.mostPriority).orElse(OptionalInt.empty());
+    return of(namespace)
+        .map(tenants::get)
+        .map(tenant -> tenant.mostPriority)
+        .map(OptionalInt::of)
+        .orElseGet(OptionalInt::empty);
   }
 
-  private static OptionalInt mostPriority(TenantInfo info) {
+  private static @Nullable Integer mostPriority(TenantInfo info) {
     return info.getQuota().hasMaxPriority()
-        ? OptionalInt.of(info.getQuota().getMaxPriority())
-        : OptionalInt.empty();
+        ? Integer.valueOf(info.getQuota().getMaxPriority())
+        : null;
   }
 
   /**
@@ -127,7 +136,7 @@ final class NamespaceTenants {
    */
   boolean isReady(String namespace) {
     TenantQuota said = namespaces.get(namespace);
-    if (said == null || said.problem().isPresent()) {
+    if (said == null || said.problem() != null) {
       return false;
     }
     Tenant tenant = tenants.get(said.tenant());
@@ -152,10 +161,11 @@ final class NamespaceTenants {
     if (said == null) {
       return Optional.empty();
     }
-    if (said.problem().isPresent()) {
-      return Optional.of(new PodState(Reason.REFUSED, said.problem().get(), Map.of(), false));
+    String problem = said.problem();
+    if (problem != null) {
+      return Optional.of(new PodState(Reason.REFUSED, problem, Map.of(), false));
     }
-    return Optional.ofNullable(tenants.get(said.tenant())).flatMap(tenant -> tenant.problem);
+    return Optional.ofNullable(tenants.get(said.tenant())).map(tenant -> tenant.problem);
   }
 
   /**
@@ -197,22 +207,25 @@ final class NamespaceTenants {
   }
 
   /** Returns the first quota that one of the tenant's namespaces sets. */
-  private Optional<Quota> wanted(String tenant) {
+  private @Nullable Quota wanted(String tenant) {
     return namespaces.values().stream()
         .filter(said -> said.tenant().equals(tenant))
-        .flatMap(said -> said.quota().stream())
-        .findFirst();
+        .flatMap(said -> Stream.ofNullable(said.quota()))
+        .findFirst()
+        .orElse(null);
   }
 
   private void settle(Tenant tenant) {
-    Optional<Quota> wanted = wanted(tenant.name);
-    if (tenant.busy || tenant.known && !tenant.stale && wanted.equals(tenant.wanted)) {
+    Quota wanted = wanted(tenant.name);
+    if (tenant.busy || tenant.known && !tenant.stale && Objects.equals(wanted, tenant.wanted)) {
       return;
     }
     tenant.busy = true;
     tenant.stale = false;
     CreateTenantRequest.Builder request = CreateTenantRequest.newBuilder().setName(tenant.name);
-    wanted.ifPresent(quota -> request.setQuota(quota).setQuotaManager(manager));
+    if (wanted != null) {
+      request.setQuota(wanted).setQuotaManager(manager);
+    }
     connections
         .admin()
         .createTenant(
@@ -228,7 +241,7 @@ final class NamespaceTenants {
                 }));
   }
 
-  private void compare(Tenant tenant, Optional<Quota> wanted) {
+  private void compare(Tenant tenant, @Nullable Quota wanted) {
     connections
         .admin()
         .listTenants(
@@ -247,20 +260,20 @@ final class NamespaceTenants {
   /** Returns whether one of the tenant's namespaces has an error in its annotations. */
   private boolean isUnclear(String tenant) {
     return namespaces.values().stream()
-        .anyMatch(said -> said.tenant().equals(tenant) && said.problem().isPresent());
+        .anyMatch(said -> said.tenant().equals(tenant) && said.problem() != null);
   }
 
   /**
    * Sets the quota of the namespaces; if they set none, the quota that they set before is removed.
    */
-  private void set(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
+  private void set(Tenant tenant, TenantInfo info, @Nullable Quota wanted) {
     boolean isOwn = info.getQuotaManager().equals(manager);
-    if (wanted.isEmpty() && (!isOwn || isUnclear(tenant.name))) {
+    if (wanted == null && (!isOwn || isUnclear(tenant.name))) {
       done(tenant, info, wanted);
       return;
     }
-    Quota.Builder quota = wanted.map(Quota::toBuilder).orElseGet(Quota::newBuilder);
-    String keeper = wanted.isPresent() ? manager : "";
+    Quota.Builder quota = wanted == null ? Quota.newBuilder() : wanted.toBuilder();
+    String keeper = wanted != null ? manager : "";
     if (info.getQuota().hasMaxPriority()) {
       quota.setMaxPriority(info.getQuota().getMaxPriority());
     }
@@ -280,13 +293,13 @@ final class NamespaceTenants {
             PoolCalls.answer(set -> done(tenant, set, wanted), status -> failed(tenant, status)));
   }
 
-  private void done(Tenant tenant, TenantInfo info, Optional<Quota> wanted) {
+  private void done(Tenant tenant, TenantInfo info, @Nullable Quota wanted) {
     LOG.info("tenant {} is known to the pool", tenant.name);
     tenant.busy = false;
     tenant.known = true;
     tenant.wanted = wanted;
     tenant.mostPriority = mostPriority(info);
-    tenant.problem = Optional.empty();
+    tenant.problem = null;
     tenant.pause.reset();
     changed.accept(tenant.name);
     settle(tenant);
@@ -297,12 +310,11 @@ final class NamespaceTenants {
     LOG.debug("{}", text);
     boolean refused = status.getCode() == Status.Code.INVALID_ARGUMENT;
     tenant.problem =
-        Optional.of(
-            new PodState(
-                refused ? Reason.REFUSED : Reason.UNREACHABLE,
-                refused ? text : "the pool does not answer: " + text,
-                Map.of(),
-                false));
+        new PodState(
+            refused ? Reason.REFUSED : Reason.UNREACHABLE,
+            refused ? text : "the pool does not answer: " + text,
+            Map.of(),
+            false);
     changed.accept(tenant.name);
     timers.after(
         tenant.pause.next(),

@@ -23,6 +23,7 @@ import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -95,10 +96,10 @@ final class PodWriter implements PodLeases.Teller {
     }
 
     private boolean mattersNow() {
+      PodFacts.Told told = pod.told();
       return PodPatches.ofPod(pod, state).isPresent()
-          || pod.told().isEmpty()
-          || URGENT.contains(state.reason())
-              && !pod.told().get().reason().equals(state.reason().text());
+          || told == null
+          || URGENT.contains(state.reason()) && !told.reason().equals(state.reason().text());
     }
   }
 
@@ -197,7 +198,8 @@ final class PodWriter implements PodLeases.Teller {
     page.busy = true;
     PodFacts pod = page.pod;
     PodState state = page.state;
-    calls.run(() -> written(pod, state), result -> done(page, result), e -> failed(page, e));
+    calls.run(
+        () -> written(pod, state), result -> done(page, result.orElse(null)), e -> failed(page, e));
   }
 
   /** Returns the pod as written; empty if it is gone. */
@@ -232,19 +234,19 @@ final class PodWriter implements PodLeases.Teller {
     }
   }
 
-  private void done(Page page, Optional<PodFacts> result) {
+  private void done(Page page, @Nullable PodFacts result) {
     page.busy = false;
     page.writtenAtNanos = timers.nowNanos();
     page.pause.reset();
     page.refused = false;
-    result.ifPresentOrElse(
-        pod -> {
-          if (!isOlder(pod.version(), page.pod.version())) {
-            page.pod = pod;
-          }
-          plan(page);
-        },
-        () -> pages.remove(page.pod.key().uid(), page));
+    if (result == null) {
+      pages.remove(page.pod.key().uid(), page);
+      return;
+    }
+    if (!isOlder(result.version(), page.pod.version())) {
+      page.pod = result;
+    }
+    plan(page);
   }
 
   private void failed(Page page, KubernetesClientException failure) {

@@ -119,7 +119,9 @@ final class Pods {
                 wanted,
                 tenants.of(facts.key().namespace()).orElse(facts.key().namespace()),
                 LeaseRequests.priority(
-                    facts, request, tenants.mostPriority(facts.key().namespace())));
+                    facts,
+                    request,
+                    tenants.mostPriority(facts.key().namespace()).orElse(Integer.MAX_VALUE)));
     return new PodLeases(facts, request, asked, around);
   }
 
@@ -160,7 +162,7 @@ final class Pods {
     boolean over = isOver(pod);
     String namespace = pod.facts.key().namespace();
     boolean ask = !apart && !over && tenants.isReady(namespace);
-    pod.leases.update(pod.facts, over, ask, apart ? Optional.empty() : tenants.problem(namespace));
+    pod.leases.update(pod.facts, over, ask, apart ? null : tenants.problem(namespace).orElse(null));
     if (over) {
       if (pod.facts.finished() && !pod.deleted) {
         writer.ended(pod.facts);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.controller;
 
-import io.fabric8.kubernetes.api.model.Pod;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PodRef;
@@ -142,7 +141,7 @@ final class Sweep {
   private void ask(String lease, PodKey key) {
     calls.run(
         () -> api.get(key),
-        (Optional<Pod> found) -> {
+        found -> {
           boolean over = found.map(pod -> PodFacts.of(pod).isOver()).orElse(true);
           if (over && pods.find(key.uid()).isEmpty()) {
             end(lease, "its pod has ended");

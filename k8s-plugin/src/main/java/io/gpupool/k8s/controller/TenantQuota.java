@@ -8,15 +8,16 @@ import java.math.BigDecimal;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The tenant that a namespace names, and the tenant's quota.
  *
  * @param tenant the owner of the namespace's leases
- * @param quota the tenant's limits, as annotations set them; empty: they set none
- * @param problem the error in the annotations; empty: there is none
+ * @param quota the tenant's limits, as annotations set them; null: they set none
+ * @param problem the error in the annotations; null: there is none
  */
-record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> problem) {
+record TenantQuota(String tenant, @Nullable Quota quota, @Nullable String problem) {
   private static final Pattern NAME = Pattern.compile("[a-z0-9](?:[-a-z0-9._]{0,61}[a-z0-9])?");
   private static final BigDecimal MAX_LEASES = BigDecimal.valueOf(Integer.MAX_VALUE);
 
@@ -26,14 +27,13 @@ record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> proble
       if (!NAME.matcher(tenant).matches()) {
         throw wrong(annotations, Names.TENANT, "is no name of a tenant");
       }
-      return new TenantQuota(tenant, quota(annotations), Optional.empty());
+      return new TenantQuota(tenant, quota(annotations), null);
     } catch (IllegalArgumentException e) {
-      return new TenantQuota(
-          tenant, Optional.empty(), Optional.of("namespace " + namespace + ": " + e.getMessage()));
+      return new TenantQuota(tenant, null, "namespace " + namespace + ": " + e.getMessage());
     }
   }
 
-  private static Optional<Quota> quota(Map<String, String> annotations) {
+  private static @Nullable Quota quota(Map<String, String> annotations) {
     Quota.Builder quota = Quota.newBuilder();
     amount(annotations, Names.QUOTA_GPUS).ifPresent(gpus -> quota.setGpus(gpus.doubleValue()));
     Optional<BigDecimal> memory = amount(annotations, Names.QUOTA_MEMORY);
@@ -50,7 +50,7 @@ record TenantQuota(String tenant, Optional<Quota> quota, Optional<String> proble
     }
     leases.ifPresent(count -> quota.setLeases(count.intValueExact()));
     Quota built = quota.build();
-    return built.equals(Quota.getDefaultInstance()) ? Optional.empty() : Optional.of(built);
+    return built.equals(Quota.getDefaultInstance()) ? null : built;
   }
 
   private static Optional<BigDecimal> amount(Map<String, String> annotations, String name) {

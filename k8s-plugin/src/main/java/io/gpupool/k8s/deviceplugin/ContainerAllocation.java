@@ -6,18 +6,18 @@ import io.gpupool.k8s.deviceplugin.v1beta1.CDIDevice;
 import io.gpupool.k8s.deviceplugin.v1beta1.ContainerAllocateResponse;
 import io.gpupool.k8s.deviceplugin.v1beta1.Mount;
 import java.nio.file.Path;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The allocation that the kubelet gets for every container with devices.
  *
  * @param container from the node
  * @param cdiDevice VENDOR/CLASS=NAME of a device that the container runtime is to add, if it knows
- *     CDI; an older kubelet ignores it
+ *     CDI; an older kubelet ignores it; null: none
  */
-public record ContainerAllocation(ContainerWiring container, Optional<String> cdiDevice) {
+public record ContainerAllocation(ContainerWiring container, @Nullable String cdiDevice) {
   /** Throws {@link IllegalArgumentException} for folders that are not absolute. */
-  public ContainerAllocation(Path shimFolder, Path agentFolder, Optional<String> cdiDevice) {
+  public ContainerAllocation(Path shimFolder, Path agentFolder, @Nullable String cdiDevice) {
     this(new ContainerWiring(shimFolder, agentFolder), cdiDevice);
   }
 
@@ -31,7 +31,9 @@ public record ContainerAllocation(ContainerWiring container, Optional<String> cd
               .setReadOnly(true));
     }
     answer.putAllEnvs(container.environment());
-    cdiDevice.ifPresent(name -> answer.addCdiDevices(CDIDevice.newBuilder().setName(name).build()));
+    if (cdiDevice != null) {
+      answer.addCdiDevices(CDIDevice.newBuilder().setName(cdiDevice).build());
+    }
     return answer.build();
   }
 }

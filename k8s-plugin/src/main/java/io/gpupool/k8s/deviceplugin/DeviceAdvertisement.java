@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The devices that the plugin advertises: those of the pool's healthy GPUs. While the pool is
@@ -30,12 +31,16 @@ final class DeviceAdvertisement {
     return devices;
   }
 
-  /** Returns whether anything changed. */
-  boolean update(OptionalInt healthyGpus, long nowNanos) {
+  /**
+   * Takes in a number of GPUs; returns whether anything changed.
+   *
+   * @param healthyGpus null: the pool is unreachable
+   */
+  boolean update(@Nullable Integer healthyGpus, long nowNanos) {
     DeviceList before = devices;
-    if (healthyGpus.isPresent()) {
+    if (healthyGpus != null) {
       lost = false;
-      long wanted = Math.max(0L, healthyGpus.getAsInt()) * DeviceList.PER_GPU;
+      long wanted = Math.max(0L, healthyGpus) * DeviceList.PER_GPU;
       devices = new DeviceList((int) Math.min(wanted, maxSeats), true);
       everShown = Math.max(everShown, devices.count());
     } else {

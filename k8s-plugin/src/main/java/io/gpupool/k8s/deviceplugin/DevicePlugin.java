@@ -5,7 +5,7 @@ import io.gpupool.runtime.StateChangeLogger;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,7 +28,7 @@ public final class DevicePlugin implements AutoCloseable {
   // The rest is owned by the thread.
   private final KubeletRegistration registration;
   private final StateChangeLogger saying = new StateChangeLogger(LOG);
-  private Optional<PluginSocket> socket = Optional.empty();
+  private @Nullable PluginSocket socket;
   private boolean served;
 
   private DevicePlugin(PoolState poolState, PluginOptions options, EventLoopGroup loops) {
@@ -77,7 +77,9 @@ public final class DevicePlugin implements AutoCloseable {
       // Closed.
     } finally {
       serving = false;
-      socket.ifPresent(PluginSocket::close);
+      if (socket != null) {
+        socket.close();
+      }
     }
   }
 
@@ -85,8 +87,8 @@ public final class DevicePlugin implements AutoCloseable {
     try {
       service.refresh();
       serve();
-      serving = socket.isPresent();
-      if (socket.isPresent()) {
+      serving = socket != null;
+      if (socket != null) {
         registration.look(service.isWatched(), System.nanoTime());
       }
     } catch (RuntimeException e) {
@@ -97,11 +99,13 @@ public final class DevicePlugin implements AutoCloseable {
 
   /** Makes the socket if it is missing; each kubelet removes it when it starts. */
   private void serve() {
-    if (socket.filter(PluginSocket::isInPlace).isPresent()) {
+    if (socket != null && socket.isInPlace()) {
       return;
     }
-    socket.ifPresent(PluginSocket::close);
-    socket = Optional.empty();
+    if (socket != null) {
+      socket.close();
+    }
+    socket = null;
     if (!Files.isDirectory(options.folder())) {
       saying.info("there is no folder " + options.folder() + " (yet): is a kubelet here?");
       return;
@@ -113,7 +117,7 @@ public final class DevicePlugin implements AutoCloseable {
       return;
     }
     try {
-      socket = Optional.of(PluginSocket.serve(options.socket(), loops, service));
+      socket = PluginSocket.serve(options.socket(), loops, service);
       served = true;
       registration.begin();
       saying.anew();

@@ -20,6 +20,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.HashSet;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,7 +48,9 @@ final class DevicePluginService extends DevicePluginGrpc.DevicePluginImplBase {
 
   /** Asks the pool for its GPUs and tells the kubelet of changes. */
   synchronized void refresh() {
-    if (plan.update(poolState.healthyGpus(), System.nanoTime())) {
+    OptionalInt gpus = poolState.healthyGpus();
+    Integer known = gpus.isPresent() ? Integer.valueOf(gpus.getAsInt()) : null;
+    if (plan.update(known, System.nanoTime())) {
       LOG.info("the node has {} now", plan.seats());
       streams.forEach(stream -> stream.show(plan.seats()));
     }

@@ -8,8 +8,8 @@ import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,8 +21,8 @@ final class FolderWatch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FolderWatch.class);
 
   private final Path folder;
-  private final Optional<WatchService> service;
-  private Optional<WatchKey> key = Optional.empty();
+  private final @Nullable WatchService service;
+  private @Nullable WatchKey key;
 
   FolderWatch(Path folder) {
     this.folder = folder;
@@ -30,41 +30,40 @@ final class FolderWatch implements AutoCloseable {
     register();
   }
 
-  private static Optional<WatchService> open() {
+  private static @Nullable WatchService open() {
     try {
-      return Optional.of(FileSystems.getDefault().newWatchService());
+      return FileSystems.getDefault().newWatchService();
     } catch (IOException e) {
       LOG.warn("changes of folders are noticed late, for the kernel tells nothing of them", e);
-      return Optional.empty();
+      return null;
     }
   }
 
   private void register() {
     try {
-      if (service.isPresent()) {
+      if (service != null) {
         key =
-            Optional.of(
-                folder.register(
-                    service.get(),
-                    StandardWatchEventKinds.ENTRY_CREATE,
-                    StandardWatchEventKinds.ENTRY_DELETE));
+            folder.register(
+                service,
+                StandardWatchEventKinds.ENTRY_CREATE,
+                StandardWatchEventKinds.ENTRY_DELETE);
       }
     } catch (IOException e) {
       // The folder does not exist now.
-      key = Optional.empty();
+      key = null;
     }
   }
 
   /** Returns after a change, or when the time is over. */
   void await(Duration longest) throws InterruptedException {
-    if (key.filter(WatchKey::isValid).isEmpty()) {
+    if (key == null || !key.isValid()) {
       register();
     }
-    if (service.isEmpty()) {
+    if (service == null) {
       Thread.sleep(longest);
       return;
     }
-    WatchKey changed = service.get().poll(longest.toNanos(), TimeUnit.NANOSECONDS);
+    WatchKey changed = service.poll(longest.toNanos(), TimeUnit.NANOSECONDS);
     if (changed != null) {
       changed.pollEvents();
       changed.reset();
@@ -74,8 +73,8 @@ final class FolderWatch implements AutoCloseable {
   @Override
   public void close() {
     try {
-      if (service.isPresent()) {
-        service.get().close();
+      if (service != null) {
+        service.close();
       }
     } catch (IOException e) {
       LOG.debug("a watch did not close", e);

@@ -11,8 +11,9 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.netty.channel.EventLoopGroup;
 import java.time.Duration;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -30,7 +31,7 @@ final class KubeletRegistration {
   private final BackOff backOff;
   private final StateChangeLogger saying =
       new StateChangeLogger(LoggerFactory.getLogger(KubeletRegistration.class));
-  private Optional<FileIdentity> known = Optional.empty();
+  private @Nullable FileIdentity known;
   private boolean registered;
   private long lastWatchedNanos;
   private volatile long registrations;
@@ -63,12 +64,12 @@ final class KubeletRegistration {
 
   /** Registers if it is time to. */
   void look(boolean watched, long nowNanos) {
-    Optional<FileIdentity> found = FileIdentity.of(kubelet.path());
-    if (!found.equals(known)) {
+    FileIdentity found = FileIdentity.of(kubelet.path()).orElse(null);
+    if (!Objects.equals(found, known)) {
       known = found;
       begin();
     }
-    if (found.isEmpty()) {
+    if (found == null) {
       saying.info("there is no kubelet at " + kubelet + " (yet)");
     } else if (registered && watched) {
       lastWatchedNanos = nowNanos;

@@ -13,6 +13,7 @@ import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoop;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
@@ -34,7 +35,7 @@ public final class PoolGpus implements PoolState, AutoCloseable {
   private final List<Runnable> listeners = new CopyOnWriteArrayList<>();
   private final StateChangeLogger saying =
       new StateChangeLogger(LoggerFactory.getLogger(PoolGpus.class));
-  private volatile OptionalInt healthyGpus = OptionalInt.empty();
+  private volatile @Nullable Integer healthyGpus;
   private volatile boolean closed;
   private volatile @Nullable Future<?> next;
 
@@ -58,7 +59,8 @@ public final class PoolGpus implements PoolState, AutoCloseable {
 
   @Override
   public OptionalInt healthyGpus() {
-    return healthyGpus;
+    Integer known = healthyGpus;
+    return known == null ? OptionalInt.empty() : OptionalInt.of(known);
   }
 
   @Override
@@ -78,8 +80,8 @@ public final class PoolGpus implements PoolState, AutoCloseable {
     }
   }
 
-  private void learn(OptionalInt gpus) {
-    boolean different = !gpus.equals(healthyGpus);
+  private void learn(@Nullable Integer gpus) {
+    boolean different = !Objects.equals(gpus, healthyGpus);
     healthyGpus = gpus;
     if (different) {
       listeners.forEach(Runnable::run);
@@ -113,7 +115,7 @@ public final class PoolGpus implements PoolState, AutoCloseable {
                   .count();
       loop.execute(() -> {
         saying.info("the pool has " + healthy + " healthy GPUs");
-        learn(OptionalInt.of(healthy));
+        learn(healthy);
       });
     }
 
@@ -124,7 +126,7 @@ public final class PoolGpus implements PoolState, AutoCloseable {
       }
       loop.execute(() -> {
         saying.warn("the pool does not tell what it has: " + reason(Status.fromThrowable(failure)));
-        learn(OptionalInt.empty());
+        learn(null);
       });
     }
 

@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -100,7 +101,9 @@ final class ClaimLeases {
       }
       case ClaimReading.Wanted wanted -> {
         end(claim, key -> !key.pod().equals(wanted.pod().uid()));
-        wanted.other().ifPresent(this::refuse);
+        if (wanted.other() != null) {
+          refuse(wanted.other());
+        }
         if (!entries.containsKey(Key.of(wanted))) {
           Entry entry = new Entry(wanted);
           entries.put(Key.of(wanted), entry);
@@ -158,8 +161,8 @@ final class ClaimLeases {
   /** One lease. */
   private final class Entry implements LeaseEventStream.Listener {
     private final ClaimReading.Wanted wanted;
-    private Optional<Hold> hold = Optional.empty();
-    private Optional<String> lease = Optional.empty();
+    private @Nullable Hold hold;
+    private @Nullable String lease;
     private boolean over;
     private final BackOff attempts = BackOff.exact(retry, retry.multipliedBy(MOST_PAUSE));
     private final BackOff looks = BackOff.exact(retry, retry.multipliedBy(MOST_LOOK_PAUSE));
@@ -193,12 +196,12 @@ final class ClaimLeases {
         pool.later(looks.next(), this::ask);
         return;
       }
-      hold = Optional.of(pool.ask(wanted, device.get(), node.get(), this));
+      hold = pool.ask(wanted, device.get(), node.get(), this);
     }
 
     @Override
     public void granted(Lease granted) {
-      lease = Optional.of(granted.getId());
+      lease = granted.getId();
       attempts.reset();
       LOG.info("claim {} has lease {}", wanted.name(), granted.getId());
     }
@@ -222,9 +225,9 @@ final class ClaimLeases {
       if (over) {
         return;
       }
-      hold = Optional.empty();
-      boolean lost = lease.isPresent();
-      lease = Optional.empty();
+      hold = null;
+      boolean lost = lease != null;
+      lease = null;
       if (lost) {
         pool.tell(wanted.pod(), true, "LeaseLost", reason);
       } else {
@@ -235,12 +238,16 @@ final class ClaimLeases {
 
     void releaseHold() {
       over = true;
-      hold.ifPresent(Hold::releaseHold);
+      if (hold != null) {
+        hold.releaseHold();
+      }
     }
 
     void end() {
       releaseHold();
-      lease.ifPresent(id -> pool.release(id, "its claim has ended"));
+      if (lease != null) {
+        pool.release(lease, "its claim has ended");
+      }
     }
   }
 }

@@ -151,8 +151,12 @@ final class ClaimPool implements ClaimLeases.Pool, AutoCloseable {
                     .setName(wanted.pod().name())
                     .setNode(node)
                     .addContainers(DraNames.claim(wanted.uid())));
-    wanted.memoryBytes().ifPresent(request::setMemoryBytes);
-    wanted.computePercent().ifPresent(request::setComputePercent);
+    if (wanted.memoryBytes() != null) {
+      request.setMemoryBytes(wanted.memoryBytes());
+    }
+    if (wanted.computePercent() != null) {
+      request.setComputePercent(wanted.computePercent());
+    }
     LeaseEventCall<LeaseRequest> call = leases.request(request.build(), listener);
     return () -> call.cancel("no longer wanted");
   }

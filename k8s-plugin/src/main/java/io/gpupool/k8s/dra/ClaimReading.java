@@ -11,8 +11,7 @@ import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /** The meaning of a claim for this driver. */
 sealed interface ClaimReading {
@@ -25,19 +24,21 @@ sealed interface ClaimReading {
   /**
    * A claim to a device, or to a part of one, for a pod.
    *
+   * @param memoryBytes the part of the device's memory; null: all of it
+   * @param computePercent the part of the device's time; null: all of it
    * @param leaseClass how the pod uses the device's time
    * @param other the refusal of the last other pod that uses the claim; the claim stays with the
-   *     first pod
+   *     first pod; null: there is no other
    */
   record Wanted(
       String uid,
       String name,
       Pod pod,
       Device device,
-      OptionalLong memoryBytes,
-      OptionalInt computePercent,
+      @Nullable Long memoryBytes,
+      @Nullable Integer computePercent,
       LeaseClass leaseClass,
-      Optional<Refused> other)
+      @Nullable Refused other)
       implements ClaimReading {}
 
   /**
@@ -102,10 +103,10 @@ sealed interface ClaimReading {
         claim.getMetadata().getName(),
         pod,
         new Device(result.getPool(), result.getDevice()),
-        memory.map(bytes -> OptionalLong.of(bytes.longValue())).orElse(OptionalLong.empty()),
-        compute.map(part -> OptionalInt.of(part.intValue())).orElse(OptionalInt.empty()),
+        memory.map(BigDecimal::longValue).orElse(null),
+        compute.map(BigDecimal::intValue).orElse(null),
         leaseClass,
-        users.size() > 1 ? Optional.of(other) : Optional.empty());
+        users.size() > 1 ? other : null);
   }
 
   private static Pod pod(ResourceClaim claim, ResourceClaimConsumerReference user) {

@@ -17,7 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,8 +39,8 @@ public final class DraPlugin implements AutoCloseable {
   private volatile boolean registered;
 
   // Owned by the thread.
-  private Optional<PluginSocket> served = Optional.empty();
-  private Optional<PluginSocket> found = Optional.empty();
+  private @Nullable PluginSocket served;
+  private @Nullable PluginSocket found;
   private final StateChangeLogger problems = new StateChangeLogger(LOG);
 
   private DraPlugin(Path kubeletFolder, NodeClaims claims, EventLoopGroup loops) {
@@ -103,19 +103,23 @@ public final class DraPlugin implements AutoCloseable {
     } catch (InterruptedException e) {
       // Closed.
     } finally {
-      found.ifPresent(PluginSocket::close);
-      served.ifPresent(PluginSocket::close);
+      if (found != null) {
+        found.close();
+      }
+      if (served != null) {
+        served.close();
+      }
     }
   }
 
   private void look() {
     try {
-      if (served.filter(PluginSocket::isInPlace).isEmpty()) {
+      if (served == null || !served.isInPlace()) {
         Files.createDirectories(folder);
         served = serve(served, endpoint(), service, service.older());
       }
       // Only once there is something to find, and only if a kubelet looks there.
-      if (Files.isDirectory(registry) && found.filter(PluginSocket::isInPlace).isEmpty()) {
+      if (Files.isDirectory(registry) && (found == null || !found.isInPlace())) {
         registered = false;
         found = serve(found, registry.resolve(DraNames.DRIVER + "-reg.sock"), new Registration());
       }
@@ -125,10 +129,12 @@ public final class DraPlugin implements AutoCloseable {
     }
   }
 
-  private Optional<PluginSocket> serve(
-      Optional<PluginSocket> before, Path path, BindableService... services) throws IOException {
-    before.ifPresent(PluginSocket::close);
-    Optional<PluginSocket> socket = Optional.of(PluginSocket.serve(path, loops, services));
+  private PluginSocket serve(@Nullable PluginSocket before, Path path, BindableService... services)
+      throws IOException {
+    if (before != null) {
+      before.close();
+    }
+    PluginSocket socket = PluginSocket.serve(path, loops, services);
     LOG.info("serving at {}", path);
     return socket;
   }

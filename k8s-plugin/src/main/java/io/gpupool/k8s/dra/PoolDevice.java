@@ -12,20 +12,21 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A partition of a GPU that is set aside for claims.
  *
  * @param gpu the whole GPU
  * @param tenant the tenant for which the partition is reserved
- * @param ailment why nothing more may be allocated from it; empty: it may
+ * @param ailment why nothing more may be allocated from it; null: it may
  */
 record PoolDevice(
     GpuInfo gpu,
     String tenant,
     long memoryMebibytes,
     int computePercent,
-    Optional<TaintReason> ailment) {
+    @Nullable TaintReason ailment) {
   // A device that can be had in part has at least two steps.
   private static final int LEAST = 2;
 
@@ -79,12 +80,10 @@ record PoolDevice(
     if (memory < LEAST || compute < LEAST) {
       return Optional.empty();
     }
-    Optional<TaintReason> ailment =
+    TaintReason ailment =
         gpu.getHealth() != GpuInfo.Health.HEALTH_HEALTHY
-            ? Optional.of(TaintReason.unhealthy)
-            : server == ServerInfo.State.STATE_READY
-                ? Optional.empty()
-                : Optional.of(TaintReason.draining);
+            ? TaintReason.unhealthy
+            : server == ServerInfo.State.STATE_READY ? null : TaintReason.draining;
     return Optional.of(new PoolDevice(gpu, part.getTenants(0), memory, compute, ailment));
   }
 }

@@ -63,15 +63,14 @@ final class SlicePlan {
     if (!device.gpu().getDriver().isEmpty()) {
       builder.addToAttributes("driverVersion", version(device.gpu().getDriver()));
     }
-    device
-        .ailment()
-        .ifPresent(ailment ->
-            builder
-                .addNewTaint()
-                .withKey(TAINT + ailment)
-                .withValue("true")
-                .withEffect("NoSchedule")
-                .endTaint());
+    if (device.ailment() != null) {
+      builder
+          .addNewTaint()
+          .withKey(TAINT + device.ailment())
+          .withValue("true")
+          .withEffect("NoSchedule")
+          .endTaint();
+    }
     return builder.build();
   }
 

@@ -23,9 +23,9 @@ record Drained(Map<String, String> nodes) {
   }
 
   /** Reads {@code SERVER=NODE,SERVER=NODE}; entries of another form are ignored. */
-  static Drained parse(Optional<String> annotation) {
+  static Drained parse(String annotation) {
     return new Drained(
-        Arrays.stream(annotation.orElse("").split(","))
+        Arrays.stream(annotation.split(","))
             .map(entry -> entry.split("=", -1))
             .filter(entry -> entry.length == 2 && !entry[0].isBlank() && !entry[1].isBlank())
             .collect(Collectors.toMap(entry -> entry[0], entry -> entry[1], (a, b) -> b)));

@@ -115,7 +115,8 @@ public final class NodeDrains implements AutoCloseable {
         drainLeavingNodes(
             Drained.parse(
                 Optional.ofNullable(servers.getMetadata().getAnnotations())
-                    .map(annotations -> annotations.get(Drained.ANNOTATION))));
+                    .map(annotations -> annotations.get(Drained.ANNOTATION))
+                    .orElse("")));
       }
       told = "";
     } catch (KubernetesClientException | StatusRuntimeException e) {

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader of a process's owner from its control groups, as in /proc/PID/cgroup.
@@ -59,7 +61,7 @@ final class ControlGroups {
     }
     PodUid pod = places.getFirst().pod();
     List<ContainerId> containers =
-        places.stream().flatMap(place -> place.container().stream()).distinct().toList();
+        places.stream().flatMap(place -> Stream.ofNullable(place.container())).distinct().toList();
     if (containers.size() > 1 || places.stream().anyMatch(place -> !place.pod().equals(pod))) {
       return new Owner.Unknown("its control groups are those of several containers");
     }
@@ -82,7 +84,8 @@ final class ControlGroups {
       Optional<PodUid> pod = pod(parts[0], parent);
       if (pod.isPresent()) {
         String next = depth + 1 < groups.length ? groups[depth + 1] : "";
-        return Optional.of(new Place(pod.get(), container(parts.length == 3 ? parts[2] : next)));
+        return Optional.of(
+            new Place(pod.get(), container(parts.length == 3 ? parts[2] : next).orElse(null)));
       }
       parent = group;
     }
@@ -115,5 +118,5 @@ final class ControlGroups {
         : Optional.of(new ContainerId(matcher.group(2)));
   }
 
-  private record Place(PodUid pod, Optional<ContainerId> container) {}
+  private record Place(PodUid pod, @Nullable ContainerId container) {}
 }

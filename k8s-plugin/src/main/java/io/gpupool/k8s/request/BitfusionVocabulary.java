@@ -5,7 +5,7 @@ import io.gpupool.k8s.request.GpuRequest.Size;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader of {@code bitfusion.io/gpu-amount}, {@code -percent} and {@code -memory} of a container.
@@ -17,7 +17,7 @@ final class BitfusionVocabulary {
   private BitfusionVocabulary() {}
 
   /** Reads the request; empty if the container asks for nothing. */
-  static Optional<GpuRequest> read(Amounts amounts, Optional<Integer> count, List<String> warnings)
+  static Optional<GpuRequest> read(Amounts amounts, @Nullable Integer count, List<String> warnings)
       throws RefusedException {
     Optional<Integer> gpus =
         amounts.whole(Names.BITFUSION_AMOUNT, GpuRequest.MAX_GPUS, "write how many GPUs.");
@@ -34,7 +34,7 @@ final class BitfusionVocabulary {
               + Names.BITFUSION_AMOUNT
               + ": 1, too.");
     }
-    if (count.isPresent()) {
+    if (count != null) {
       throw RefusedException.wrong(
           amounts.says(Names.BITFUSION_AMOUNT)
               + " and the annotation "
@@ -51,7 +51,7 @@ final class BitfusionVocabulary {
         memory.isPresent()
             ? new Size.Memory(memoryBytes(amounts, memory.get().value()))
             : new Size.Fraction(BigDecimal.valueOf(percent.orElse(100)).movePointLeft(2));
-    return Optional.of(new GpuRequest(gpus.get(), size, OptionalInt.empty()));
+    return Optional.of(new GpuRequest(gpus.get(), size, null));
   }
 
   /**

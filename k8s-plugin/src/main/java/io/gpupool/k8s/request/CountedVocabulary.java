@@ -4,7 +4,7 @@ package io.gpupool.k8s.request;
 import io.gpupool.k8s.request.GpuRequest.Size;
 import java.math.BigDecimal;
 import java.util.Optional;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader of containers that have the counted resource alone, as the webhook or a user has written
@@ -18,20 +18,21 @@ final class CountedVocabulary {
   /**
    * Reads the request; empty if the container asks for nothing.
    *
-   * @param earlier the annotation's request for this container
+   * @param earlier the annotation's request for this container; null: there is none
+   * @param count the annotation's number of GPUs; null: there is none
    */
   static Optional<GpuRequest> read(
-      Amounts amounts, Optional<GpuRequest> earlier, Optional<Integer> count)
+      Amounts amounts, @Nullable GpuRequest earlier, @Nullable Integer count)
       throws RefusedException {
     Optional<Integer> percent =
         amounts.whole(Names.GPU_PERCENT, MOST, "write hundredths of GPUs, such as 50.");
     if (percent.isEmpty()) {
       return Optional.empty();
     }
-    if (earlier.isPresent() && fits(earlier.get(), percent.get())) {
-      return Optional.of(count.map(earlier.get()::withGpus).orElse(earlier.get()));
+    if (earlier != null && fits(earlier, percent.get())) {
+      return Optional.of(count == null ? earlier : earlier.withGpus(count));
     }
-    if (count.isPresent()) {
+    if (count != null) {
       throw RefusedException.wrong(
           amounts.says(Names.GPU_PERCENT)
               + " and the annotation "
@@ -52,7 +53,7 @@ final class CountedVocabulary {
     }
     int gpus = Math.max(1, hundredths / 100);
     BigDecimal part = BigDecimal.valueOf(Math.min(100, hundredths)).movePointLeft(2);
-    return Optional.of(new GpuRequest(gpus, new Size.Fraction(part), OptionalInt.empty()));
+    return Optional.of(new GpuRequest(gpus, new Size.Fraction(part), null));
   }
 
   /**

@@ -3,16 +3,17 @@ package io.gpupool.k8s.request;
 
 import java.math.BigDecimal;
 import java.math.RoundingMode;
-import java.util.OptionalInt;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The request of one container.
  *
  * @param gpus how many, 1 to 64
  * @param size how much of each
- * @param computePercent of each GPU's time, 1 to 100; empty: the same part as of the memory
+ * @param computePercent of each GPU's time, 1 to 100; null: the same part as of the memory
  */
-public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
+public record GpuRequest(int gpus, Size size, @Nullable Integer computePercent) {
   public static final int MAX_GPUS = 64;
   public static final long MIN_MEMORY_BYTES = 1L << 20;
 
@@ -48,9 +49,8 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
     if (gpus < 1 || gpus > MAX_GPUS) {
       throw new IllegalArgumentException(gpus + " GPUs");
     }
-    if (computePercent.isPresent()
-        && (computePercent.getAsInt() < 1 || computePercent.getAsInt() > 100)) {
-      throw new IllegalArgumentException(computePercent.getAsInt() + " percent of compute");
+    if (computePercent != null && (computePercent < 1 || computePercent > 100)) {
+      throw new IllegalArgumentException(computePercent + " percent of compute");
     }
   }
 
@@ -70,7 +70,7 @@ public record GpuRequest(int gpus, Size size, OptionalInt computePercent) {
                   .multiply(HUNDRED)
                   .divide(BigDecimal.valueOf(gpuMemoryBytes), 0, RoundingMode.CEILING);
         };
-    return gpus * Math.max(memory.longValueExact(), computePercent.orElse(0));
+    return gpus * Math.max(memory.longValueExact(), Objects.requireNonNullElse(computePercent, 0));
   }
 
   /** Returns whether the count depends on how much memory GPUs have. */

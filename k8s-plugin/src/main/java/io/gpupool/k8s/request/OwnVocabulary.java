@@ -4,8 +4,9 @@ package io.gpupool.k8s.request;
 import io.gpupool.k8s.request.GpuRequest.Size;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /** A reader of {@code gpupool.io/gpu}, {@code -memory} and {@code -compute} of a container. */
 final class OwnVocabulary {
@@ -14,7 +15,7 @@ final class OwnVocabulary {
   private OwnVocabulary() {}
 
   /** Reads the request; empty if the container asks for nothing. */
-  static Optional<GpuRequest> read(Amounts amounts, Optional<Integer> count)
+  static Optional<GpuRequest> read(Amounts amounts, @Nullable Integer count)
       throws RefusedException {
     Optional<Amounts.Written> gpu = amounts.asked(Names.GPU);
     Optional<Long> memory = memoryBytes(amounts);
@@ -46,9 +47,7 @@ final class OwnVocabulary {
             : new Size.Fraction(fraction(amounts, number));
     return Optional.of(
         new GpuRequest(
-            gpus(amounts, number, count, memory.isPresent()),
-            size,
-            compute.map(OptionalInt::of).orElseGet(OptionalInt::empty)));
+            gpus(amounts, number, count, memory.isPresent()), size, compute.orElse(null)));
   }
 
   private static BigDecimal fraction(Amounts amounts, BigDecimal number) throws RefusedException {
@@ -66,7 +65,7 @@ final class OwnVocabulary {
   }
 
   private static int gpus(
-      Amounts amounts, BigDecimal number, Optional<Integer> count, boolean hasMemory)
+      Amounts amounts, BigDecimal number, @Nullable Integer count, boolean hasMemory)
       throws RefusedException {
     boolean whole = number.stripTrailingZeros().scale() <= 0;
     if (!whole && number.compareTo(BigDecimal.ONE) > 0) {
@@ -95,14 +94,14 @@ final class OwnVocabulary {
               + ").");
     }
     int written = whole ? number.intValueExact() : 1;
-    if (written > 1 && count.isPresent()) {
+    if (written > 1 && count != null) {
       throw RefusedException.wrong(
           amounts.says(Names.GPU)
               + " and the annotation "
               + Names.GPU_COUNT
               + ", which says how many, too; leave one of them out.");
     }
-    return count.orElse(written);
+    return Objects.requireNonNullElse(count, written);
   }
 
   /** Returns how to ask for a number of GPUs that is over one and not whole. */

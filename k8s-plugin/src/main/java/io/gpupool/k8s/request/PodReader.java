@@ -144,8 +144,7 @@ public final class PodReader {
     boolean own = amounts.hasAny(List.of(Names.GPU, Names.GPU_MEMORY, Names.GPU_COMPUTE));
     boolean bitfusion = amounts.hasAny(Names.BITFUSION);
     boolean counted = amounts.byResource().containsKey(Names.GPU_PERCENT);
-    Optional<GpuRequest> earlier =
-        Optional.ofNullable(annotations.earlier().containers().get(name));
+    GpuRequest earlier = annotations.earlier().containers().get(name);
     if (own && bitfusion) {
       throw RefusedException.wrong(
           amounts.where()
@@ -155,7 +154,7 @@ public final class PodReader {
     }
     // When somebody applies a manifest again, the count comes back with the request it was made
     // from.
-    if (counted && (own || bitfusion) && earlier.isEmpty()) {
+    if (counted && (own || bitfusion) && earlier == null) {
       throw RefusedException.wrong(
           amounts.where()
               + " asks twice ("
@@ -164,7 +163,7 @@ public final class PodReader {
               + Names.GPU_PERCENT
               + " out, which gpupool writes itself.");
     }
-    Optional<Integer> count = annotations.count(name);
+    Integer count = annotations.count(name).orElse(null);
     if (own) {
       return OwnVocabulary.read(amounts, count);
     }
@@ -181,7 +180,7 @@ public final class PodReader {
       return request;
     }
     Optional<GpuRequest> request = CountedVocabulary.read(amounts, earlier, count);
-    if (request.isPresent() && request.equals(earlier)) {
+    if (request.isPresent() && request.get().equals(earlier)) {
       kept.put(name, amounts.asked(Names.GPU_PERCENT).orElseThrow().value().longValueExact());
     }
     return request;

@@ -12,7 +12,6 @@ import java.math.BigDecimal;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
 
 /** The JSON form of a pod's request. It reads only what it writes. */
@@ -39,7 +38,9 @@ final class RequestForm {
             case Size.Fraction(BigDecimal part) -> node.put("fraction", part);
             case Size.Memory(long bytes) -> node.put("memoryBytes", bytes);
           }
-          asked.computePercent().ifPresent(percent -> node.put("computePercent", percent));
+          if (asked.computePercent() != null) {
+            node.put("computePercent", asked.computePercent());
+          }
         });
     if (!request.select().isEmpty()) {
       ObjectNode select = root.putObject("select");
@@ -104,9 +105,7 @@ final class RequestForm {
     return new GpuRequest(
         integer(node.path("gpus")),
         size,
-        node.has("computePercent")
-            ? OptionalInt.of(integer(node.path("computePercent")))
-            : OptionalInt.empty());
+        node.has("computePercent") ? Integer.valueOf(integer(node.path("computePercent"))) : null);
   }
 
   private static int integer(JsonNode node) {

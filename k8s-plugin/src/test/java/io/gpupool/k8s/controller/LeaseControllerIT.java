@@ -24,7 +24,6 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -310,8 +309,7 @@ class LeaseControllerIT {
   void pod_canNeverBeServed_isRefusedWithTheReason() {
     cluster.create(
         "huge",
-        Map.of(
-            "main", new GpuRequest(1, new GpuRequest.Size.Memory(1L << 50), OptionalInt.empty())),
+        Map.of("main", new GpuRequest(1, new GpuRequest.Size.Memory(1L << 50), null)),
         pod -> pod);
     await().until(() -> cluster.told("huge").startsWith("Refused: "));
     assertThat(TestCluster.isGated(cluster.get("huge"))).isTrue();

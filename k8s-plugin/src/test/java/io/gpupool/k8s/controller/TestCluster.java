@@ -26,7 +26,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 
@@ -113,8 +112,7 @@ public final class TestCluster implements AutoCloseable {
   }
 
   public static GpuRequest part(String fraction) {
-    return new GpuRequest(
-        1, new GpuRequest.Size.Fraction(new BigDecimal(fraction)), OptionalInt.empty());
+    return new GpuRequest(1, new GpuRequest.Size.Fraction(new BigDecimal(fraction)), null);
   }
 
   /** A pod with one container that asks for a part of a GPU. */

@@ -7,7 +7,6 @@ import io.gpupool.k8s.deviceplugin.v1beta1.ContainerAllocateResponse;
 import io.gpupool.k8s.deviceplugin.v1beta1.Mount;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class ContainerAllocationTest {
@@ -16,8 +15,7 @@ class ContainerAllocationTest {
 
   @Test
   void answer_noCdi_mountsLibrariesAndSocketReadOnly() {
-    ContainerAllocateResponse answer =
-        new ContainerAllocation(SHIM, AGENT, Optional.empty()).answer();
+    ContainerAllocateResponse answer = new ContainerAllocation(SHIM, AGENT, null).answer();
     assertThat(answer.getMountsList())
         .allMatch(Mount::getReadOnly)
         .extracting(mount -> mount.getHostPath() + " " + mount.getContainerPath())
@@ -36,8 +34,7 @@ class ContainerAllocationTest {
 
   @Test
   void answer_cdi_namesTheDeviceToo() {
-    ContainerAllocation allocation =
-        new ContainerAllocation(SHIM, AGENT, Optional.of("gpupool.io/gpu=shared"));
+    ContainerAllocation allocation = new ContainerAllocation(SHIM, AGENT, "gpupool.io/gpu=shared");
     assertThat(allocation.answer().getCdiDevices(0).getName()).isEqualTo("gpupool.io/gpu=shared");
     assertThat(allocation.answer().getMountsCount()).isEqualTo(7);
   }

@@ -4,11 +4,11 @@ package io.gpupool.k8s.deviceplugin;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class DeviceAdvertisementTest {
-  private static final OptionalInt LOST = OptionalInt.empty();
+  private static final @Nullable Integer LOST = null;
 
   private final DeviceAdvertisement plan = new DeviceAdvertisement(250, 10);
 
@@ -21,7 +21,7 @@ class DeviceAdvertisementTest {
 
   @Test
   void seats_poolIsLost_stayHealthyUntilPatienceEnds() {
-    plan.update(OptionalInt.of(2), 0);
+    plan.update(2, 0);
     assertThat(plan.update(LOST, 5)).isFalse();
     assertThat(plan.update(LOST, 14)).isFalse();
     assertThat(plan.update(LOST, 15)).isTrue();
@@ -31,9 +31,9 @@ class DeviceAdvertisementTest {
 
   @Test
   void seats_poolIsLostTwiceForLessThanPatience_stayHealthy() {
-    plan.update(OptionalInt.of(2), 0);
+    plan.update(2, 0);
     plan.update(LOST, 5);
-    plan.update(OptionalInt.of(2), 14);
+    plan.update(2, 14);
     plan.update(LOST, 15);
     assertThat(plan.update(LOST, 24)).isFalse();
     assertThat(plan.seats()).isEqualTo(new DeviceList(200, true));
@@ -41,7 +41,7 @@ class DeviceAdvertisementTest {
 
   @Test
   void seats_clockPassesItsHighestNumber_patienceIsTheSame() {
-    plan.update(OptionalInt.of(1), Long.MAX_VALUE - 5);
+    plan.update(1, Long.MAX_VALUE - 5);
     plan.update(LOST, Long.MAX_VALUE - 4);
     assertThat(plan.update(LOST, Long.MIN_VALUE)).isFalse();
     assertThat(plan.update(LOST, Long.MIN_VALUE + 5)).isTrue();
@@ -49,14 +49,14 @@ class DeviceAdvertisementTest {
 
   @Test
   void seats_poolHasMoreThanAreAllowed_areThoseAllowed() {
-    plan.update(OptionalInt.of(Integer.MAX_VALUE), 0);
+    plan.update(Integer.MAX_VALUE, 0);
     assertThat(plan.seats()).isEqualTo(new DeviceList(250, true));
   }
 
   @Test
   void objection_seatHasJustGone_none() {
-    plan.update(OptionalInt.of(2), 0);
-    plan.update(OptionalInt.of(1), 1);
+    plan.update(2, 0);
+    plan.update(1, 1);
     assertThat(plan.objection(List.of("gpupool-150"))).isEmpty();
   }
 
@@ -68,7 +68,7 @@ class DeviceAdvertisementTest {
 
   @Test
   void objection_anotherSpellingOfASeat_saysThatItIsNone() {
-    plan.update(OptionalInt.of(2), 0);
+    plan.update(2, 0);
     for (String id :
         List.of(
             "gpupool-00",
@@ -86,7 +86,7 @@ class DeviceAdvertisementTest {
 
   @Test
   void objection_noneOrTheSameTwice_saysSo() {
-    plan.update(OptionalInt.of(2), 0);
+    plan.update(2, 0);
     assertThat(plan.objection(List.of()))
         .hasValueSatisfying(text -> assertThat(text).contains("no device"));
     assertThat(plan.objection(List.of("gpupool-1", "gpupool-1")))

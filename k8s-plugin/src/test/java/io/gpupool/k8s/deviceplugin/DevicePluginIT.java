@@ -34,8 +34,7 @@ import org.slf4j.LoggerFactory;
 
 class DevicePluginIT {
   private static final ContainerAllocation WIRING =
-      new ContainerAllocation(
-          Path.of("/opt/gpupool/shim"), Path.of("/run/gpupool"), Optional.empty());
+      new ContainerAllocation(Path.of("/opt/gpupool/shim"), Path.of("/run/gpupool"), null);
   private static final Duration LONG = Duration.ofMinutes(10);
 
   @TempDir Path temporary;

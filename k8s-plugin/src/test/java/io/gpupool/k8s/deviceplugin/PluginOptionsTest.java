@@ -6,12 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class PluginOptionsTest {
   private static final ContainerAllocation WIRING =
-      new ContainerAllocation(Path.of("/shim"), Path.of("/agent"), Optional.empty());
+      new ContainerAllocation(Path.of("/shim"), Path.of("/agent"), null);
   private static final Duration SECOND = Duration.ofSeconds(1);
 
   @Test

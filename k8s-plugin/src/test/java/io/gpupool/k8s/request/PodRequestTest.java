@@ -7,7 +7,6 @@ import io.gpupool.k8s.request.GpuRequest.Size;
 import java.math.BigDecimal;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,7 +19,7 @@ class PodRequestTest {
   void json_writtenAndRead_isTheSame() {
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     containers.put("main", fraction("0.12500", 3));
-    containers.put("other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), OptionalInt.of(30)));
+    containers.put("other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), 30));
     PodRequest request = new PodRequest(containers, Map.of("cc>", "8.0"), -5, LeaseClass.LATENCY);
     assertThat(request.toJson())
         .isEqualTo(
@@ -77,7 +76,7 @@ class PodRequestTest {
         new GpuRequest(
             gpus,
             new Size.Fraction(new BigDecimal(part)),
-            compute == 0 ? OptionalInt.empty() : OptionalInt.of(compute));
+            compute == 0 ? null : Integer.valueOf(compute));
     assertThat(request.percent(80 * GIBIBYTE)).isEqualTo(percent);
     assertThat(request.percent(1)).isEqualTo(percent);
   }
@@ -91,11 +90,11 @@ class PodRequestTest {
     "1, 85899345920, 85899345920, 100"
   })
   void percent_memory_isRoundedUpForEachGpu(int gpus, long bytes, long size, long percent) {
-    GpuRequest request = new GpuRequest(gpus, new Size.Memory(bytes), OptionalInt.empty());
+    GpuRequest request = new GpuRequest(gpus, new Size.Memory(bytes), null);
     assertThat(request.percent(size)).isEqualTo(percent);
   }
 
   private static GpuRequest fraction(String part, int gpus) {
-    return new GpuRequest(gpus, new Size.Fraction(new BigDecimal(part)), OptionalInt.empty());
+    return new GpuRequest(gpus, new Size.Fraction(new BigDecimal(part)), null);
   }
 }

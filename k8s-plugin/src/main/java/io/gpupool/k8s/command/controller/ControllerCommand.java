@@ -17,6 +17,7 @@ import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -49,7 +50,7 @@ public final class ControllerCommand implements Callable<Integer> {
       names = "--namespace",
       paramLabel = "NAMESPACE",
       description = "in which they are (else POD_NAMESPACE)")
-  private Optional<String> namespace = Optional.empty();
+  private @Nullable String namespace;
 
   @Option(
       names = "--webhook-port",
@@ -69,10 +70,11 @@ public final class ControllerCommand implements Callable<Integer> {
       names = "--cluster",
       paramLabel = "ID",
       description = {
-        "tells this cluster's leases from those of others at the same pool (default: the UID of the",
+        "tells this cluster's leases from those of others at the same pool (default: the UID of"
+            + " the",
         "namespace kube-system)"
       })
-  private Optional<String> cluster = Optional.empty();
+  private @Nullable String cluster;
 
   @Option(
       names = "--grace",
@@ -96,7 +98,8 @@ public final class ControllerCommand implements Callable<Integer> {
   @Option(
       names = "--keep-roots",
       description = {
-        "keeps the file of --tls-ca as the release's ConfigMap has it, which the controller fills in"
+        "keeps the file of --tls-ca as the release's ConfigMap has it, which the controller fills"
+            + " in"
       })
   private boolean keepRoots;
 
@@ -124,7 +127,8 @@ public final class ControllerCommand implements Callable<Integer> {
   @Option(
       names = "--dra",
       description = {
-        "serve claims of dynamic resource allocation (Kubernetes 1.34 and later) from the partitions",
+        "serve claims of dynamic resource allocation (Kubernetes 1.34 and later) from the"
+            + " partitions",
         "of --dra-partition"
       })
   private boolean dra;
@@ -148,12 +152,10 @@ public final class ControllerCommand implements Callable<Integer> {
             new LeaderTasks.Plan(
                 name,
                 home,
-                certificates == Certificates.own
-                    ? Optional.of(Lifetimes.ofDays(caDays, certificateDays))
-                    : Optional.empty(),
+                certificates == Certificates.own ? Lifetimes.ofDays(caDays, certificateDays) : null,
                 cluster,
                 LeaseOptions.duration(grace),
-                dra ? Optional.of(draPartition) : Optional.empty()),
+                dra ? draPartition : null),
             Environment.port("--webhook-port", webhookPort),
             Environment.port("--health-port", healthPort),
             webhookTls);

@@ -24,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** A running controller with all its parts. Started and closed by any thread. */
 final class ControllerProcess implements AutoCloseable {
@@ -38,7 +39,7 @@ final class ControllerProcess implements AutoCloseable {
   private final Webhook webhook;
   private final Leadership leadership;
   private final HealthPort health;
-  private volatile Optional<LeaderTasks> term = Optional.empty();
+  private volatile @Nullable LeaderTasks term;
 
   /**
    * The settings of a controller; see {@link ControllerCommand}.
@@ -60,7 +61,7 @@ final class ControllerProcess implements AutoCloseable {
         Webhook.start(
             setup.webhookPort(),
             client,
-            setup.plan().lifetimes().isPresent()
+            setup.plan().lifetimes() != null
                 ? new WebhookCertificate.InSecret(
                     client, setup.plan().namespace(), setup.plan().release() + "-webhook-tls")
                 : new WebhookCertificate.InFolder(setup.webhookTls()),
@@ -99,7 +100,7 @@ final class ControllerProcess implements AutoCloseable {
   }
 
   private LeaderTasks begin(LeaderTasks begun) {
-    term = Optional.of(begun);
+    term = begun;
     return begun;
   }
 
@@ -153,7 +154,9 @@ final class ControllerProcess implements AutoCloseable {
     return () -> {
       Optional<ControllerStats> figures =
           leadership.isLeading()
-              ? term.flatMap(LeaderTasks::leases).flatMap(LeaseController::figures)
+              ? Optional.ofNullable(term)
+                  .flatMap(LeaderTasks::leases)
+                  .flatMap(LeaseController::figures)
               : Optional.empty();
       return figures.isPresent()
           ? OptionalDouble.of(of.applyAsDouble(figures.get()))

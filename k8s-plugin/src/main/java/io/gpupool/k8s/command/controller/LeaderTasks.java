@@ -16,6 +16,7 @@ import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,37 +33,38 @@ final class LeaderTasks implements AutoCloseable {
   private final KubernetesClient client;
   private final PoolConnections pool;
   private final Plan plan;
-  private final Optional<CertificateKeeper> keeper;
+  private final @Nullable CertificateKeeper keeper;
   private final Thread thread;
-  private volatile Optional<LeaseController> leases = Optional.empty();
-  private volatile Optional<DraController> claims = Optional.empty();
-  private Optional<ManagedChannel> drainsPool = Optional.empty();
-  private Optional<NodeDrains> drains = Optional.empty();
+  private volatile @Nullable LeaseController leases;
+  private volatile @Nullable DraController claims;
+  private @Nullable ManagedChannel drainsPool;
+  private @Nullable NodeDrains drains;
 
   /**
    * The settings of the tasks.
    *
    * @param release the prefix of the objects' names
-   * @param lifetimes of certificates; empty: somebody else makes them
-   * @param cluster empty: the UID of the namespace kube-system
-   * @param claims the partitions that are set aside for resource claims; empty: none are served
+   * @param lifetimes of certificates; null: somebody else makes them
+   * @param cluster null: the UID of the namespace kube-system
+   * @param claims the partitions that are set aside for resource claims; null: none are served
    */
   record Plan(
       String release,
       String namespace,
-      Optional<Lifetimes> lifetimes,
-      Optional<String> cluster,
+      @Nullable Lifetimes lifetimes,
+      @Nullable String cluster,
       Duration grace,
-      Optional<String> claims) {}
+      @Nullable String claims) {}
 
   private LeaderTasks(KubernetesClient client, PoolConnections pool, Plan plan) {
     this.client = client;
     this.pool = pool;
     this.plan = plan;
+    Lifetimes lifetimes = plan.lifetimes();
     keeper =
-        plan.lifetimes()
-            .map(lifetimes ->
-                CertificateKeeper.start(client, plan.release(), plan.namespace(), lifetimes));
+        lifetimes == null
+            ? null
+            : CertificateKeeper.start(client, plan.release(), plan.namespace(), lifetimes);
     thread = Thread.ofVirtual().name("leases").unstarted(this::run);
   }
 
@@ -75,25 +77,20 @@ final class LeaderTasks implements AutoCloseable {
 
   /** Returns the controller of leases, once it was started. */
   Optional<LeaseController> leases() {
-    return leases;
+    return Optional.ofNullable(leases);
   }
 
   private void run() {
     try {
       // When a release is new, the roots come from the keeper of certificates.
-      drainsPool = Optional.of(pool.openWhenThere());
+      drainsPool = pool.openWhenThere();
       drains =
-          Optional.of(
-              NodeDrains.start(
-                  client,
-                  drainsPool.get(),
-                  plan.release() + "-server",
-                  plan.namespace(),
-                  DRAINS_EVERY));
+          NodeDrains.start(
+              client, drainsPool, plan.release() + "-server", plan.namespace(), DRAINS_EVERY);
       StateChangeLogger changes = new StateChangeLogger(LOG);
-      while (leases.isEmpty()) {
+      while (leases == null) {
         try {
-          leases = Optional.of(startLeases());
+          leases = startLeases();
         } catch (RuntimeException e) {
           if (!Thread.currentThread().isInterrupted()) {
             changes.warn("leases cannot be made yet, it is tried again: " + Failures.reason(e));
@@ -108,16 +105,15 @@ final class LeaderTasks implements AutoCloseable {
 
   private LeaseController startLeases() {
     byte[] key = LeaseKey.of(client, plan.namespace(), plan.release() + "-leases");
-    String cluster = plan.cluster().orElseGet(this::clusterId);
-    if (claims.isEmpty()) {
+    String cluster = plan.cluster() == null ? clusterId() : plan.cluster();
+    String partition = plan.claims();
+    if (claims == null && partition != null) {
       claims =
-          plan.claims()
-              .map(partition ->
-                  DraController.start(
-                      client,
-                      pool::open,
-                      key,
-                      DraOptions.of(plan.release(), cluster, partition, plan.grace())));
+          DraController.start(
+              client,
+              pool::open,
+              key,
+              DraOptions.of(plan.release(), cluster, partition, plan.grace()));
     }
     return LeaseController.start(
         client,
@@ -144,10 +140,20 @@ final class LeaderTasks implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    drains.ifPresent(NodeDrains::close);
-    drainsPool.ifPresent(ManagedChannel::shutdownNow);
-    leases.ifPresent(LeaseController::close);
-    claims.ifPresent(DraController::close);
-    keeper.ifPresent(CertificateKeeper::close);
+    if (drains != null) {
+      drains.close();
+    }
+    if (drainsPool != null) {
+      drainsPool.shutdownNow();
+    }
+    if (leases != null) {
+      leases.close();
+    }
+    if (claims != null) {
+      claims.close();
+    }
+    if (keeper != null) {
+      keeper.close();
+    }
   }
 }

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,7 +30,7 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   private final PoolConnections pool;
   private final Duration every;
   private final Thread thread;
-  private volatile OptionalLong bytes = OptionalLong.empty();
+  private volatile @Nullable Long bytes;
   private volatile boolean reached;
 
   private PoolMemory(PoolConnections pool, Duration every) {
@@ -51,7 +52,8 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
   /** Returns the bytes; empty: the pool has never reported them. */
   @Override
   public OptionalLong get() {
-    return bytes;
+    Long known = bytes;
+    return known == null ? OptionalLong.empty() : OptionalLong.of(known);
   }
 
   /** Returns whether the pool answered the last call. */
@@ -66,7 +68,7 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
       StateChangeLogger changes = new StateChangeLogger(LOG);
       while (true) {
         changes.info(look(channel));
-        Thread.sleep(bytes.isPresent() ? every : RETRY);
+        Thread.sleep(bytes != null ? every : RETRY);
       }
     } catch (InterruptedException e) {
       // Closed.
@@ -96,7 +98,7 @@ final class PoolMemory implements Supplier<OptionalLong>, AutoCloseable {
       if (largest.isEmpty()) {
         return "the pool " + pool.address() + " has no GPUs at the moment";
       }
-      bytes = largest;
+      bytes = largest.getAsLong();
       return "GPUs of the pool "
           + pool.address()
           + " have at most "

@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,8 +36,8 @@ final class Webhook implements AutoCloseable {
   private final Supplier<OptionalLong> gpuMemoryBytes;
   private final Reviews reviews;
   private final Thread thread;
-  private volatile Optional<TlsContext> tls = Optional.empty();
-  private volatile Optional<WebhookServer> server = Optional.empty();
+  private volatile @Nullable TlsContext tls;
+  private volatile @Nullable WebhookServer server;
   private volatile String waitsFor = "the webhook is being started";
 
   private Webhook(
@@ -71,22 +72,25 @@ final class Webhook implements AutoCloseable {
 
   /** Returns why the webhook does not serve at the moment; empty: it does. */
   Optional<String> unready() {
-    if (server.isEmpty()) {
+    if (server == null) {
       return Optional.of(waitsFor);
     }
-    return tls.flatMap(TlsContext::validUntil)
+    return Optional.ofNullable(tls)
+        .flatMap(TlsContext::validUntil)
         .filter(until -> !Instant.now().isBefore(until))
         .map(until -> "the webhook's certificate has been over since " + until);
   }
 
   /** Returns the port, once it serves. */
   OptionalLong port() {
-    return server.map(open -> OptionalLong.of(open.port())).orElseGet(OptionalLong::empty);
+    WebhookServer open = server;
+    return open == null ? OptionalLong.empty() : OptionalLong.of(open.port());
   }
 
   /** Returns when the certificate in use expires, in seconds since 1970. */
   OptionalDouble certificateEnd() {
-    return tls.flatMap(TlsContext::validUntil)
+    return Optional.ofNullable(tls)
+        .flatMap(TlsContext::validUntil)
         .map(until -> OptionalDouble.of(until.getEpochSecond()))
         .orElseGet(OptionalDouble::empty);
   }
@@ -96,7 +100,7 @@ final class Webhook implements AutoCloseable {
       boolean gates = awaitVersion();
       while (true) {
         look(gates);
-        Thread.sleep(server.isEmpty() ? LOOK_MILLIS : certificate.lookEvery().toMillis());
+        Thread.sleep(server == null ? LOOK_MILLIS : certificate.lookEvery().toMillis());
       }
     } catch (InterruptedException e) {
       // Closed.
@@ -106,17 +110,17 @@ final class Webhook implements AutoCloseable {
   private void look(boolean gates) {
     try {
       Optional<TlsContext> current = certificate.look();
-      if (current.isPresent() && server.isEmpty()) {
-        tls = current;
-        server =
-            Optional.of(
-                WebhookServer.start(
-                    new InetSocketAddress(port),
-                    current.get(),
-                    new Admission(new Settings(gates, gpuMemoryBytes), reviews)));
+      if (current.isPresent() && server == null) {
+        tls = current.get();
+        WebhookServer started =
+            WebhookServer.start(
+                new InetSocketAddress(port),
+                current.get(),
+                new Admission(new Settings(gates, gpuMemoryBytes), reviews));
+        server = started;
         LOG.info(
             "the webhook serves at port {} with a {}",
-            server.get().port(),
+            started.port(),
             current.get().describe().orElse("certificate"));
       } else if (current.isEmpty()) {
         waitFor(certificate + " has no certificate for the webhook (yet)");
@@ -173,7 +177,11 @@ final class Webhook implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    server.ifPresent(WebhookServer::close);
-    tls.ifPresent(TlsContext::close);
+    if (server != null) {
+      server.close();
+    }
+    if (tls != null) {
+      tls.close();
+    }
   }
 }

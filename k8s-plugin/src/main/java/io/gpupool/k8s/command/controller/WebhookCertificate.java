@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A source of the webhook's certificate. Used by one thread. */
 interface WebhookCertificate {
@@ -32,7 +33,7 @@ interface WebhookCertificate {
     private final KubernetesClient client;
     private final String namespace;
     private final String name;
-    private Optional<TlsContext> context = Optional.empty();
+    private @Nullable TlsContext context;
     private String shown = "";
 
     InSecret(KubernetesClient client, String namespace, String name) {
@@ -50,14 +51,14 @@ interface WebhookCertificate {
       String certificate = text(secret, "tls.crt");
       String key = text(secret, "tls.key");
       if (!certificate.isEmpty() && !key.isEmpty() && !certificate.equals(shown)) {
-        if (context.isPresent()) {
-          context.get().present(toString(), certificate, key);
+        if (context != null) {
+          context.present(toString(), certificate, key);
         } else {
-          context = Optional.of(TlsContext.presenting(toString(), certificate, key));
+          context = TlsContext.presenting(toString(), certificate, key);
         }
         shown = certificate;
       }
-      return context;
+      return Optional.ofNullable(context);
     }
 
     private static String text(Secret secret, String key) {
@@ -81,7 +82,7 @@ interface WebhookCertificate {
   /** The certificate in a folder with tls.crt and tls.key, such as another's mounted Secret. */
   final class InFolder implements WebhookCertificate {
     private final Path folder;
-    private Optional<TlsContext> context = Optional.empty();
+    private @Nullable TlsContext context;
 
     InFolder(Path folder) {
       this.folder = folder;
@@ -91,13 +92,12 @@ interface WebhookCertificate {
     public Optional<TlsContext> look() throws IOException {
       Path certificate = folder.resolve("tls.crt");
       Path key = folder.resolve("tls.key");
-      if (context.isEmpty() && Files.exists(certificate) && Files.exists(key)) {
+      if (context == null && Files.exists(certificate) && Files.exists(key)) {
         context =
-            Optional.of(
-                TlsContext.following(
-                    new TlsFiles(Optional.of(certificate), Optional.of(key), Optional.empty())));
+            TlsContext.following(
+                new TlsFiles(Optional.of(certificate), Optional.of(key), Optional.empty()));
       }
-      return context;
+      return Optional.ofNullable(context);
     }
 
     @Override

@@ -13,6 +13,7 @@ import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
@@ -33,14 +34,15 @@ public final class NodeCommand implements Callable<Integer> {
   @Mixin private PoolOptions pool = new PoolOptions();
 
   @Option(names = "--node", paramLabel = "NAME", description = "this node (else NODE_NAME)")
-  private Optional<String> node = Optional.empty();
+  private @Nullable String node;
 
   @Option(
       names = "--name",
       paramLabel = "RELEASE",
       defaultValue = "gpupool",
       description = {
-        "the release, whose DaemonSet RELEASE-node is asked for when the process ends: if it is gone,",
+        "the release, whose DaemonSet RELEASE-node is asked for when the process ends: if it is"
+            + " gone,",
         "too, what is on the node is removed (default: ${DEFAULT-VALUE})"
       })
   private String name = "";
@@ -49,7 +51,7 @@ public final class NodeCommand implements Callable<Integer> {
       names = "--namespace",
       paramLabel = "NAMESPACE",
       description = "in which that is (else POD_NAMESPACE; without it nothing is ever removed)")
-  private Optional<String> namespace = Optional.empty();
+  private @Nullable String namespace;
 
   @Option(
       names = "--shim-source",
@@ -98,15 +100,17 @@ public final class NodeCommand implements Callable<Integer> {
       names = "--cdi-folder",
       paramLabel = "FOLDER",
       description = {
-        "write a file for the Container Device Interface there, and have the container runtime read",
+        "write a file for the Container Device Interface there, and have the container runtime"
+            + " read",
         "it; only where the runtime does"
       })
-  private Optional<Path> cdiFolder = Optional.empty();
+  private @Nullable Path cdiFolder;
 
   @Option(
       names = "--dra",
       description = {
-        "have claims of dynamic resource allocation prepared here, too (Kubernetes 1.34 and later);",
+        "have claims of dynamic resource allocation prepared here, too (Kubernetes 1.34 and"
+            + " later);",
         "needs --cdi-folder"
       })
   private boolean dra;
@@ -134,12 +138,13 @@ public final class NodeCommand implements Callable<Integer> {
             cdiFolder,
             Environment.port("--health-port", healthPort));
     setup.plugin();
-    if (dra && cdiFolder.isEmpty()) {
+    if (dra && cdiFolder == null) {
       throw new IllegalArgumentException(
           "--dra gives containers their devices by CDI: give --cdi-folder, too");
     }
     EventLoopGroup loops = EventLoops.create("gpupool-node", 1);
-    Optional<String> home = namespace.or(() -> Environment.variable("POD_NAMESPACE"));
+    Optional<String> home =
+        Optional.ofNullable(namespace).or(() -> Environment.variable("POD_NAMESPACE"));
     try (ProcessMeters meters = new ProcessMeters("gpupool-k8s-node", metrics.collector());
         KubernetesClient client = new ApiServer(meters.registry()).client(REQUEST_MILLIS, 0);
         OwnDaemonSet set =

@@ -5,6 +5,7 @@ import io.gpupool.k8s.command.process.PoolConnections;
 import io.gpupool.k8s.dra.DraPlugin;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
+import java.util.Objects;
 
 /** The part of a node's process that serves resource claims. Started and closed by any thread. */
 final class NodeDra implements AutoCloseable {
@@ -24,7 +25,7 @@ final class NodeDra implements AutoCloseable {
         DraPlugin.start(
             pool,
             setup.plugin().wiring().container(),
-            setup.cdiFolder().orElseThrow(),
+            Objects.requireNonNull(setup.cdiFolder()),
             setup.kubeletFolder(),
             loops));
   }

@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -44,6 +45,7 @@ final class NodeProcess implements AutoCloseable {
    * The settings of a node's process; see {@link NodeCommand}.
    *
    * @param proc the proc file system that shows the node's processes
+   * @param cdiFolder the folder of CDI devices; null: the node's runtime knows none
    */
   record Setup(
       Path shimSource,
@@ -52,7 +54,7 @@ final class NodeProcess implements AutoCloseable {
       Path kubeletFolder,
       Path proc,
       int maxDevices,
-      Optional<Path> cdiFolder,
+      @Nullable Path cdiFolder,
       int healthPort) {
     /** Throws {@link IllegalArgumentException} for invalid settings; the message is for people. */
     Setup {
@@ -69,7 +71,7 @@ final class NodeProcess implements AutoCloseable {
     }
 
     Optional<Path> cdiFile() {
-      return cdiFolder.map(folder -> folder.resolve(CdiSpec.FILE));
+      return Optional.ofNullable(cdiFolder).map(folder -> folder.resolve(CdiSpec.FILE));
     }
 
     PluginOptions plugin() {
@@ -77,7 +79,7 @@ final class NodeProcess implements AutoCloseable {
           new ContainerAllocation(
               shimFolder,
               agentFolder,
-              cdiFolder.map(folder -> CdiSpec.KIND + "=" + CdiSpec.SHARED));
+              cdiFolder == null ? null : CdiSpec.KIND + "=" + CdiSpec.SHARED);
       PluginOptions usual = PluginOptions.of(allocation);
       return new PluginOptions(
           usual.resource(),
@@ -189,9 +191,10 @@ final class NodeProcess implements AutoCloseable {
     try {
       new ShimFolder(setup.shimFolder()).remove();
       Files.deleteIfExists(setup.socket());
-      if (setup.cdiFolder().isPresent()) {
+      Path cdiFolder = setup.cdiFolder();
+      if (cdiFolder != null) {
         Files.deleteIfExists(setup.cdiFile().orElseThrow());
-        DraPlugin.removeTraces(setup.cdiFolder().get(), setup.kubeletFolder());
+        DraPlugin.removeTraces(cdiFolder, setup.kubeletFolder());
       }
       LOG.info("the release is gone: removed what it had on the node");
     } catch (IOException e) {

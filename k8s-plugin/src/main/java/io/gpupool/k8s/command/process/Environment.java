@@ -2,6 +2,7 @@
 package io.gpupool.k8s.command.process;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Environment variables that can replace options, and checks of options. */
 public final class Environment {
@@ -17,8 +18,8 @@ public final class Environment {
    * Returns the option's value, else the variable's; throws {@link IllegalArgumentException} if
    * neither is set.
    */
-  public static String required(String option, Optional<String> value, String variable) {
-    return value
+  public static String required(String option, @Nullable String value, String variable) {
+    return Optional.ofNullable(value)
         .or(() -> variable(variable))
         .orElseThrow(
             () -> new IllegalArgumentException("give " + option + ", or the variable " + variable));

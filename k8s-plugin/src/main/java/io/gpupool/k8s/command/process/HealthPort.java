@@ -8,8 +8,10 @@ import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The HTTP port for the kubelet's probes and for Prometheus: {@code GET /healthz}, {@code /readyz}
@@ -66,16 +68,20 @@ public final class HealthPort implements AutoCloseable {
         return;
       }
       switch (exchange.getRequestURI().getPath()) {
-        case "/healthz" -> answer(exchange, broken.get());
-        case "/readyz" -> answer(exchange, unready.get());
+        case "/healthz" -> answer(exchange, broken.get().orElse(null));
+        case "/readyz" -> answer(exchange, unready.get().orElse(null));
         case "/metrics" -> answer(exchange, 200, MeterPage.TYPE, meters.page(name -> true));
         default -> answer(exchange, 404, TEXT, "there are /healthz, /readyz and /metrics\n");
       }
     }
   }
 
-  private static void answer(HttpExchange exchange, Optional<String> problem) throws IOException {
-    answer(exchange, problem.isEmpty() ? 200 : 503, TEXT, problem.orElse("ok") + "\n");
+  private static void answer(HttpExchange exchange, @Nullable String problem) throws IOException {
+    answer(
+        exchange,
+        problem == null ? 200 : 503,
+        TEXT,
+        Objects.requireNonNullElse(problem, "ok") + "\n");
   }
 
   private static void answer(HttpExchange exchange, int status, String type, String text)

@@ -8,13 +8,17 @@ import io.gpupool.client.connection.TokenFile;
 import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import io.netty.channel.EventLoopGroup;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A factory of this process's connections to the pool. For any thread. */
+/**
+ * A factory of this process's connections to the pool. For any thread.
+ *
+ * @param token null: calls show none
+ */
 public record PoolConnections(
-    PoolAddress address, Optional<TokenFile> token, ClientSecurity security, EventLoopGroup loops) {
+    PoolAddress address, @Nullable TokenFile token, ClientSecurity security, EventLoopGroup loops) {
   private static final Logger LOG = LoggerFactory.getLogger(PoolConnections.class);
   private static final long LOOK_MILLIS = 1000;
 
@@ -24,7 +28,7 @@ public record PoolConnections(
    * @throws IllegalArgumentException if the file of roots is not there, or not yet
    */
   public ManagedChannel open() {
-    return PoolChannels.open(address, token.orElse(null), security, loops);
+    return PoolChannels.open(address, token, security, loops);
   }
 
   /**

@@ -8,6 +8,7 @@ import io.gpupool.transport.tls.TlsFiles;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The options for a pool's address and the credentials for it. */
@@ -26,13 +27,13 @@ public final class PoolOptions {
         "speak TLS with a pool whose certificate comes from one of these roots; the file may come",
         "late and is read again when it is replaced"
       })
-  private Optional<Path> trusted = Optional.empty();
+  private @Nullable Path trusted;
 
   @Option(
       names = "--token-file",
       paramLabel = "FILE",
       description = "the token for the pool; read again, since it may be renewed")
-  private Optional<Path> token = Optional.empty();
+  private @Nullable Path token;
 
   @Option(names = "--insecure", description = "send the token over networks without TLS, too")
   private boolean insecure;
@@ -43,16 +44,17 @@ public final class PoolOptions {
 
   ClientSecurity security() {
     return new ClientSecurity(
-        new TlsFiles(Optional.empty(), Optional.empty(), trusted), insecure, true);
+        new TlsFiles(Optional.empty(), Optional.empty(), trusted()), insecure, true);
   }
 
   /** Returns the file of roots. */
   public Optional<Path> trusted() {
-    return trusted;
+    return Optional.ofNullable(trusted);
   }
 
   /** Returns a factory of connections; it opens none yet. */
   public PoolConnections connections(EventLoopGroup loops) {
-    return new PoolConnections(address(), token.map(TokenFile::new), security(), loops);
+    return new PoolConnections(
+        address(), token == null ? null : new TokenFile(token), security(), loops);
   }
 }

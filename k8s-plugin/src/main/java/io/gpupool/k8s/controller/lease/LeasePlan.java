@@ -125,8 +125,8 @@ record LeasePlan(List<RequiredLease> leases, Set<String> own) {
 
   /** Returns the percentage of each GPU's time, if it is known without the GPU. */
   private static Optional<BigDecimal> compute(GpuRequest request) {
-    if (request.computePercent().isPresent()) {
-      return Optional.of(BigDecimal.valueOf(request.computePercent().getAsInt()));
+    if (request.computePercent() != null) {
+      return Optional.of(BigDecimal.valueOf(request.computePercent()));
     }
     return request.size() instanceof Size.Fraction(BigDecimal part)
         ? Optional.of(part.movePointRight(2))

@@ -12,7 +12,6 @@ import io.gpupool.k8s.request.GpuRequest.Size;
 import io.gpupool.k8s.request.PodRequest;
 import io.gpupool.k8s.request.RequestIds;
 import java.math.BigDecimal;
-import java.util.OptionalInt;
 
 /**
  * A factory of lease requests. A pod's container always has the same request id, whichever
@@ -33,16 +32,16 @@ public final class LeaseRequests {
    * Returns the priority of a pod's requests: that of its annotation, else that of its
    * PriorityClass, clamped to the pool's range and the tenant's limit.
    *
-   * @param most the tenant's limit; empty: none
+   * @param most the tenant's limit
    */
-  public static int priority(PodFacts pod, PodRequest asked, OptionalInt most) {
+  public static int priority(PodFacts pod, PodRequest asked, int most) {
     if (pod.classPriority().isEmpty()) {
       return asked.priority();
     }
     int priority =
         Math.clamp(
             pod.classPriority().getAsInt(), -PodRequest.MAX_PRIORITY, PodRequest.MAX_PRIORITY);
-    return Math.min(priority, most.orElse(priority));
+    return Math.min(priority, most);
   }
 
   public LeaseRequest of(
@@ -74,7 +73,9 @@ public final class LeaseRequests {
       case Size.Fraction(BigDecimal part) -> request.setFraction(part.doubleValue());
       case Size.Memory(long bytes) -> request.setMemoryBytes(bytes);
     }
-    wanted.request().computePercent().ifPresent(request::setComputePercent);
+    if (wanted.request().computePercent() != null) {
+      request.setComputePercent(wanted.request().computePercent());
+    }
     return request.build();
   }
 

@@ -8,7 +8,7 @@ import io.gpupool.k8s.controller.pod.PodState.Reason;
 import io.gpupool.runtime.Timers;
 import java.util.EnumMap;
 import java.util.Map;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The reports of a pod's state and events: their content and their timing. Owned by the
@@ -18,24 +18,27 @@ final class PodEvents {
   private final PodLeases.Surroundings around;
   private final Map<Reason, Long> atNanos = new EnumMap<>(Reason.class);
   private final Map<Reason, String> texts = new EnumMap<>(Reason.class);
-  private Optional<Reason> last;
+  private @Nullable Reason last;
   private Timers.Cancellable soon = Timers.Cancellable.NOTHING;
 
   /** Does not repeat what an earlier controller has reported. */
   PodEvents(PodFacts pod, PodLeases.Surroundings around) {
     this.around = around;
-    last =
-        pod.told()
-            .flatMap(told -> {
-              for (Reason reason : Reason.values()) {
-                if (reason.text().equals(told.reason())) {
-                  atNanos.put(reason, around.timers().nowNanos());
-                  texts.put(reason, withoutPlace(told.message()));
-                  return Optional.of(reason);
-                }
-              }
-              return Optional.empty();
-            });
+    last = told(pod.told());
+  }
+
+  private @Nullable Reason told(PodFacts.@Nullable Told told) {
+    if (told == null) {
+      return null;
+    }
+    for (Reason reason : Reason.values()) {
+      if (reason.text().equals(told.reason())) {
+        atNanos.put(reason, around.timers().nowNanos());
+        texts.put(reason, withoutPlace(told.message()));
+        return reason;
+      }
+    }
+    return null;
   }
 
   /** Cancels reports that were delayed. */
@@ -45,7 +48,7 @@ final class PodEvents {
 
   void state(PodFacts pod, PodState state) {
     soon.cancel();
-    if (last.isEmpty() && !state.isGranted()) {
+    if (last == null && !state.isGranted()) {
       // Most pods that wait do so only for a moment.
       soon = around.timers().after(around.times().reports().quiet(), () -> tell(pod, state));
     } else {
@@ -56,7 +59,7 @@ final class PodEvents {
   private void tell(PodFacts pod, PodState state) {
     around.teller().state(pod, state);
     event(pod.key(), state);
-    last = Optional.of(state.reason());
+    last = state.reason();
   }
 
   private void event(PodKey pod, PodState state) {
@@ -69,7 +72,7 @@ final class PodEvents {
     Long before = atNanos.get(reason);
     boolean news =
         reason == Reason.GRANTED
-            ? !text.equals(texts.get(reason)) || last.filter(reason::equals).isEmpty()
+            ? !text.equals(texts.get(reason)) || last != reason
             : before == null
                 || !text.equals(texts.get(reason))
                     && nowNanos - before >= around.times().reports().repeated().toNanos();

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A lease that a pod needs, from its request to its release. It has one stream at most at any time.
@@ -58,12 +59,12 @@ public final class PodLease {
   private final BackOff retry;
   private final BackOff refusals;
   private State state = State.IDLE;
-  private Optional<Lease> lease = Optional.empty();
+  private @Nullable Lease lease;
   private String reason = "";
   private int place;
   private long sinceNanos;
   private boolean givenBack;
-  private Optional<Hearing> hearing = Optional.empty();
+  private @Nullable Hearing hearing;
   private Timers.Cancellable again = Timers.Cancellable.NOTHING;
 
   PodLease(
@@ -93,7 +94,7 @@ public final class PodLease {
 
   /** Returns the lease that it has, as far as is known. */
   public Optional<Lease> lease() {
-    return lease;
+    return Optional.ofNullable(lease);
   }
 
   /** Returns why it waits, is refused, or cannot be asked for. */
@@ -112,7 +113,7 @@ public final class PodLease {
 
   /** Returns whether nothing is asked for and nothing is left to give back. */
   boolean isAtRest() {
-    return state == State.IDLE && lease.isEmpty();
+    return state == State.IDLE && lease == null;
   }
 
   /** Returns whether everything that the pool has for it is to end. */
@@ -132,9 +133,9 @@ public final class PodLease {
     givenBack = false;
     turn(State.ASKED);
     Hearing heard = new Hearing();
-    hearing = Optional.of(heard);
-    heard.stream = Optional.of(pool.ask(request.get(), heard));
-    if (hearing.filter(heard::equals).isEmpty()) {
+    hearing = heard;
+    heard.stream = pool.ask(request.get(), heard);
+    if (hearing != heard) {
       heard.cancel();
     }
   }
@@ -147,9 +148,9 @@ public final class PodLease {
     releaseHold();
     if (returned) {
       state = State.RETURNED;
-    } else if (lease.isPresent()) {
+    } else if (lease != null) {
       turn(State.RETURNED);
-      pool.release(lease.get().getId(), why, this::returned);
+      pool.release(lease.getId(), why, this::returned);
     } else if (asked) {
       // It may be granted at this very moment.
       pool.sweepSoon();
@@ -158,7 +159,7 @@ public final class PodLease {
 
   private void returned() {
     if (state == State.RETURNED) {
-      lease = Optional.empty();
+      lease = null;
       turn(State.IDLE);
       owner.changed();
     }
@@ -166,8 +167,10 @@ public final class PodLease {
 
   /** Leaves the lease, if it has one, to the pool's grace. */
   void releaseHold() {
-    hearing.ifPresent(Hearing::cancel);
-    hearing = Optional.empty();
+    if (hearing != null) {
+      hearing.cancel();
+    }
+    hearing = null;
     again.cancel();
     if (state != State.RETURNED) {
       turn(State.IDLE);
@@ -182,10 +185,11 @@ public final class PodLease {
   }
 
   private void lose(String why) {
-    lease.ifPresent(before -> {
-      lease = Optional.empty();
-      owner.lost(this, before.getId(), why);
-    });
+    if (lease != null) {
+      String before = lease.getId();
+      lease = null;
+      owner.lost(this, before, why);
+    }
   }
 
   private void askAgain(Duration pause) {
@@ -194,18 +198,20 @@ public final class PodLease {
 
   /** A listener to one stream. */
   private final class Hearing implements LeaseEventStream.Listener {
-    private Optional<LeasePool.Stream> stream = Optional.empty();
+    private LeasePool.@Nullable Stream stream;
 
     void cancel() {
-      stream.ifPresent(LeasePool.Stream::cancel);
+      if (stream != null) {
+        stream.cancel();
+      }
     }
 
     private boolean isOver() {
-      return hearing.filter(this::equals).isEmpty();
+      return hearing != this;
     }
 
     private void end() {
-      hearing = Optional.empty();
+      hearing = null;
     }
 
     @Override
@@ -229,10 +235,10 @@ public final class PodLease {
       retry.reset();
       refusals.reset();
       turn(State.HELD);
-      if (lease.filter(before -> before.getId().equals(granted.getId())).isEmpty()) {
+      if (lease == null || !lease.getId().equals(granted.getId())) {
         lose("the pool had ended it while it could not be reached");
       }
-      lease = Optional.of(granted);
+      lease = granted;
       owner.changed();
     }
 

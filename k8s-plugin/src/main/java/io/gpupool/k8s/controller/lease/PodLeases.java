@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The leases of one pod. They are requested together and released when the pod ends. Owned by the
@@ -45,14 +46,14 @@ public final class PodLeases {
   private PodFacts facts;
   private boolean over;
   private boolean mayAsk;
-  private Optional<PodState> whyNot = Optional.empty();
+  private @Nullable PodState whyNot;
   private boolean updating;
   private boolean again;
   private boolean pausing;
   private boolean unplaced;
   private long ungatedNanos;
   private long notHeldSinceNanos;
-  private Optional<PodState> state = Optional.empty();
+  private @Nullable PodState state;
   private Timers.Cancellable look = Timers.Cancellable.NOTHING;
 
   /**
@@ -77,8 +78,7 @@ public final class PodLeases {
     events = new PodEvents(facts, around);
     notHeldSinceNanos = around.timers.nowNanos();
     ungatedNanos = notHeldSinceNanos;
-    unplaced =
-        facts.told().filter(told -> told.reason().equals(Reason.GIVEN_BACK.text())).isPresent();
+    unplaced = facts.told() != null && facts.told().reason().equals(Reason.GIVEN_BACK.text());
     claims =
         plan.leases().stream()
             .map(wanted ->
@@ -102,7 +102,7 @@ public final class PodLeases {
   }
 
   Optional<PodState> state() {
-    return state;
+    return Optional.ofNullable(state);
   }
 
   /** Returns whether its leases are to be given back. */
@@ -120,9 +120,9 @@ public final class PodLeases {
    *
    * @param isOver whether the pod needs nothing any more
    * @param ask whether leases may be asked for
-   * @param why the reason to report if they may not
+   * @param why the reason to report if they may not; null: none is known
    */
-  public void update(PodFacts now, boolean isOver, boolean ask, Optional<PodState> why) {
+  public void update(PodFacts now, boolean isOver, boolean ask, @Nullable PodState why) {
     if (facts.isGated() && !now.isGated()) {
       ungatedNanos = around.timers.nowNanos();
     }
@@ -284,23 +284,26 @@ public final class PodLeases {
   private void tell() {
     if (over) {
       events.none();
-      state = Optional.empty();
+      state = null;
       return;
     }
     Optional<PodState> now =
         unplaced
             ? Optional.of(PodTexts.givenBack(around.times.unplaced(), leases()))
-            : mayAsk || whyNot.isEmpty() ? PodTexts.state(needed(), pausing, leases()) : whyNot;
-    if (now.isEmpty() || now.equals(state)) {
+            : mayAsk || whyNot == null
+                ? PodTexts.state(needed(), pausing, leases())
+                : Optional.of(whyNot);
+    if (now.isEmpty() || now.get().equals(state)) {
       return;
     }
     if (now.get().reason() == Reason.UNREACHABLE
-        && state.filter(PodState::isGranted).isPresent()
+        && state != null
+        && state.isGranted()
         && needed().stream().noneMatch(PodLeases::isWaiting)) {
       // It keeps its leases until something else is known.
       return;
     }
-    state = now;
+    state = now.get();
     events.state(facts, now.get());
   }
 

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param node empty while the pod is on none
  * @param gates in the order of the pod's
  * @param conditions types, in the order of the pod's; empty: it has no such list yet
+ * @param told the pod's condition as it stands; null: it has none yet
  * @param containers init containers and containers, in the order of the pod's
  */
 public record PodFacts(
@@ -34,7 +35,7 @@ public record PodFacts(
     String node,
     List<String> gates,
     List<String> conditions,
-    Optional<Told> told,
+    @Nullable Told told,
     Life life,
     List<InPod> containers) {
 
@@ -43,9 +44,10 @@ public record PodFacts(
    *
    * @param request as the webhook has written it; empty: there is none
    * @param leases annotation with the leases, as written
-   * @param classPriority the value of its PriorityClass, unless an annotation gives its priority
+   * @param classPriority the value of its PriorityClass, unless an annotation gives its priority;
+   *     null: there is none
    */
-  public record Request(String request, String leases, OptionalInt classPriority) {}
+  public record Request(String request, String leases, @Nullable Integer classPriority) {}
 
   /**
    * The life of a pod.
@@ -53,10 +55,10 @@ public record PodFacts(
    * @param version of the object, as the API server has it
    * @param created creation time, as the API server has it; sorts as text
    * @param finished by its phase
-   * @param deadline when its containers must be gone; empty: it is not being deleted
+   * @param deadline when its containers must be gone; null: it is not being deleted
    */
   public record Life(
-      String version, String created, boolean finished, Optional<Instant> deadline) {}
+      String version, String created, boolean finished, @Nullable Instant deadline) {}
 
   /** The pod's condition that gpupool writes. */
   public record Told(boolean granted, String reason, String message, String since) {}
@@ -91,7 +93,8 @@ public record PodFacts(
   }
 
   public OptionalInt classPriority() {
-    return asked.classPriority();
+    Integer priority = asked.classPriority();
+    return priority == null ? OptionalInt.empty() : OptionalInt.of(priority);
   }
 
   /** Returns the version of the object, as the API server has it. */
@@ -110,7 +113,7 @@ public record PodFacts(
 
   /** Returns when the pod's containers must be gone; empty: it is not being deleted. */
   public Optional<Instant> deadline() {
-    return life.deadline();
+    return Optional.ofNullable(life.deadline());
   }
 
   /** Returns whether no part of the pod will ever use a GPU again. */
@@ -144,8 +147,8 @@ public record PodFacts(
             annotations.getOrDefault(Names.REQUEST, ""),
             annotations.getOrDefault(Names.LEASES, ""),
             annotations.containsKey(Names.PRIORITY) || pod.getSpec().getPriority() == null
-                ? OptionalInt.empty()
-                : OptionalInt.of(pod.getSpec().getPriority())),
+                ? null
+                : pod.getSpec().getPriority()),
         orEmpty(pod.getSpec().getNodeName()),
         orEmpty(pod.getSpec().getSchedulingGates()).stream()
             .map(PodSchedulingGate::getName)
@@ -159,7 +162,8 @@ public record PodFacts(
                     "True".equals(c.getStatus()),
                     orEmpty(c.getReason()),
                     orEmpty(c.getMessage()),
-                    orEmpty(c.getLastTransitionTime()))),
+                    orEmpty(c.getLastTransitionTime())))
+            .orElse(null),
         new Life(
             orEmpty(meta.getResourceVersion()),
             orEmpty(meta.getCreationTimestamp()),
@@ -199,11 +203,11 @@ public record PodFacts(
         ended && Integer.valueOf(0).equals(state.getTerminated().getExitCode()));
   }
 
-  private static Optional<Instant> instant(String time) {
+  private static @Nullable Instant instant(String time) {
     try {
-      return time == null ? Optional.empty() : Optional.of(Instant.parse(time));
+      return time == null ? null : Instant.parse(time);
     } catch (DateTimeParseException e) {
-      return Optional.of(Instant.MAX);
+      return Instant.MAX;
     }
   }
 

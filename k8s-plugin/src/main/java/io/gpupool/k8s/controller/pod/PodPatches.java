@@ -58,7 +58,7 @@ public final class PodPatches {
   /** Returns the patch of the status's condition; empty if it is right. */
   public static Optional<String> ofStatus(PodFacts pod, PodState state, Instant now) {
     ArrayNode patch = begin(pod);
-    Optional<Told> told = pod.told();
+    Optional<Told> told = Optional.ofNullable(pod.told());
     if (state.reason() == Reason.ENDED && told.filter(Told::granted).isEmpty()) {
       return end(patch);
     }

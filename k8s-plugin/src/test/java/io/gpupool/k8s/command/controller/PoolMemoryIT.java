@@ -22,7 +22,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -46,7 +45,7 @@ class PoolMemoryIT {
           PoolMemory.ask(
               new PoolConnections(
                   new PoolAddress(address.getHostString(), address.getPort()),
-                  Optional.empty(),
+                  null,
                   ClientSecurity.DEFAULT,
                   loops),
               Duration.ofHours(1));

@@ -89,7 +89,7 @@ class NodeIT {
         node.resolve("kubelet"),
         node.resolve("proc"),
         150,
-        Optional.of(node.resolve("cdi")),
+        node.resolve("cdi"),
         0);
   }
 
@@ -97,7 +97,7 @@ class NodeIT {
     PoolConnections connections =
         new PoolConnections(
             new PoolAddress("127.0.0.1", pool.server.controlPort()),
-            Optional.of(new TokenFile(node.resolve("token"))),
+            new TokenFile(node.resolve("token")),
             ClientSecurity.DEFAULT,
             loops);
     return NodeProcess.start(

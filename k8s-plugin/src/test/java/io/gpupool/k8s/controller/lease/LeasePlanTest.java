@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 class LeasePlanTest {
@@ -41,14 +40,12 @@ class LeasePlanTest {
   }
 
   private static GpuRequest part(String fraction) {
-    return new GpuRequest(1, new Size.Fraction(new BigDecimal(fraction)), OptionalInt.empty());
+    return new GpuRequest(1, new Size.Fraction(new BigDecimal(fraction)), null);
   }
 
   private static GpuRequest memory(long mebibytes, int percent) {
     return new GpuRequest(
-        1,
-        new Size.Memory(mebibytes << 20),
-        percent == 0 ? OptionalInt.empty() : OptionalInt.of(percent));
+        1, new Size.Memory(mebibytes << 20), percent == 0 ? null : Integer.valueOf(percent));
   }
 
   @Test
@@ -102,10 +99,10 @@ class LeasePlanTest {
     assertThat(LeasePlan.hasEnough(memory(200, 30), memory(100, 40))).isFalse();
     assertThat(LeasePlan.hasEnough(memory(200, 30), memory(100, 0))).as("unknown").isFalse();
     assertThat(LeasePlan.hasEnough(part("1"), memory(100, 10))).as("unknown").isFalse();
-    GpuRequest two = new GpuRequest(2, new Size.Fraction(BigDecimal.ONE), OptionalInt.empty());
+    GpuRequest two = new GpuRequest(2, new Size.Fraction(BigDecimal.ONE), null);
     assertThat(LeasePlan.hasEnough(two, part("1"))).isTrue();
     assertThat(LeasePlan.hasEnough(part("1"), two)).isFalse();
-    GpuRequest slow = new GpuRequest(1, new Size.Fraction(BigDecimal.ONE), OptionalInt.of(20));
+    GpuRequest slow = new GpuRequest(1, new Size.Fraction(BigDecimal.ONE), 20);
     assertThat(LeasePlan.hasEnough(slow, part("0.5"))).isFalse();
     assertThat(LeasePlan.hasEnough(slow, part("0.2"))).isTrue();
   }

@@ -15,12 +15,11 @@ import io.gpupool.k8s.request.PodRequest;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 class LeaseRequestsTest {
   private static final GpuRequest HALF =
-      new GpuRequest(1, new GpuRequest.Size.Fraction(new BigDecimal("0.5")), OptionalInt.of(30));
+      new GpuRequest(1, new GpuRequest.Size.Fraction(new BigDecimal("0.5")), 30);
 
   private final LeaseRequests requests =
       new LeaseRequests(new byte[32], ControllerOptions.of("east"));

@@ -29,7 +29,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -54,12 +53,12 @@ class PodLeasesTest {
   private PodFacts facts() {
     return new PodFacts(
         KEY,
-        new PodFacts.Request("", "", OptionalInt.empty()),
+        new PodFacts.Request("", "", null),
         node,
         gated ? List.of(Names.GATE) : List.of(),
         List.of(),
-        Optional.empty(),
-        new PodFacts.Life("1", "2026-11-22T00:00:00Z", false, Optional.empty()),
+        null,
+        new PodFacts.Life("1", "2026-11-22T00:00:00Z", false, null),
         containers);
   }
 
@@ -76,7 +75,7 @@ class PodLeasesTest {
   }
 
   private void update(boolean over) {
-    pod.update(facts(), over, true, Optional.empty());
+    pod.update(facts(), over, true, null);
   }
 
   /** What was told. */
