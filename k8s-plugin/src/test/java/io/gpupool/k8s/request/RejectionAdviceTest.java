@@ -9,7 +9,6 @@ import io.gpupool.control.v1.RejectionReason.KindCase;
 import io.gpupool.rejection.RejectionSamples;
 import io.gpupool.rejection.RejectionText;
 import java.math.BigDecimal;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,10 +65,8 @@ class RejectionAdviceTest {
   @Test
   void text_forWantOfRoom_namesWhatTheOwnerAskedWith() {
     RejectionReason full = RejectionSamples.of(KindCase.NO_CAPACITY);
-    GpuRequest memory =
-        new GpuRequest(1, new GpuRequest.Size.Memory(1L << 30), OptionalInt.empty());
-    GpuRequest fraction =
-        new GpuRequest(1, new GpuRequest.Size.Fraction(BigDecimal.ONE), OptionalInt.empty());
+    GpuRequest memory = new GpuRequest(1, new GpuRequest.Size.Memory(1L << 30), null);
+    GpuRequest fraction = new GpuRequest(1, new GpuRequest.Size.Fraction(BigDecimal.ONE), null);
     assertThat(RejectionAdvice.of(memory).text(full))
         .endsWith("; lower gpupool.io/gpu-memory or wait");
     assertThat(RejectionAdvice.of(fraction).text(full)).endsWith("; lower gpupool.io/gpu or wait");
