@@ -13,6 +13,7 @@ import io.gpupool.control.v1.CreateTokenReply;
 import io.gpupool.control.v1.CreateTokenRequest;
 import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
@@ -181,7 +182,7 @@ class AuthInterceptorIT {
                 "tenant",
                 "blue",
                 "class",
-                "batch",
+                LeaseClass.LEASE_CLASS_BATCH.getValueDescriptor(),
                 "name",
                 "blue"));
     for (io.gpupool.control.v1.Role role : List.of(ROLE_USER, ROLE_READ_ONLY)) {

@@ -10,10 +10,10 @@ import java.util.Map;
 /**
  * Requests to any method, filled by the names of their fields.
  *
- * @param values texts and bytes by the fields' names; other fields stay as they are
+ * @param values texts, bytes and enum values by the fields' names; other fields stay as they are
  */
 record RequestOf(Map<String, Object> values) {
-  /** In its bytes. */
+  /** Returns the bytes of the request to the method. */
   byte[] to(MethodDescriptor<?, ?> method) {
     PrototypeMarshaller<?> marshaller = (PrototypeMarshaller<?>) method.getRequestMarshaller();
     return fill(((Message) marshaller.getMessagePrototype()).newBuilderForType())
