@@ -94,7 +94,7 @@ public final class WebhookServer implements AutoCloseable {
 
   private static Answer notAllowed(HttpExchange exchange, String allowed) {
     exchange.getResponseHeaders().set("Allow", allowed);
-    return Answer.text(405, "what can be done with this is " + allowed);
+    return Answer.text(405, "allowed methods: " + allowed);
   }
 
   private Answer mutate(HttpExchange exchange) throws IOException {

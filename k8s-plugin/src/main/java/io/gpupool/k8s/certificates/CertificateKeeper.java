@@ -111,7 +111,7 @@ public final class CertificateKeeper implements AutoCloseable {
       LOG.info("certificates come from {} now", describe(authority));
     }
     if (objects.tell(authority.rootsPem())) {
-      LOG.info("roots of certificates told: {}", authority.roots().size());
+      LOG.info("published a CA bundle of {} certificates", authority.roots().size());
     }
     Authority told = authority.told(now, lifetimes);
     if (!told.equals(authority)) {

@@ -254,7 +254,7 @@ final class PodWriter implements PodLeases.Teller {
     boolean refused = failure.getCode() >= BAD_REQUEST && failure.getCode() < SERVER_ERROR;
     if (refused && !page.refused) {
       LOG.warn(
-          "pod {} cannot be told how it stands, or let run; it is tried again: {}",
+          "cannot update the status of pod {} or remove its scheduling gate; it is retried: {}",
           page.pod.key(),
           Failures.reason(failure));
     }

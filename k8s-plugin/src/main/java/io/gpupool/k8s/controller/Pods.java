@@ -126,7 +126,7 @@ final class Pods {
   }
 
   private void refuse(PodFacts facts) {
-    LOG.warn("pod {} has an annotation {} that nobody wrote so", facts.key(), Names.REQUEST);
+    LOG.warn("annotation {} of pod {} is malformed", Names.REQUEST, facts.key());
     writer.state(
         facts,
         new PodState(

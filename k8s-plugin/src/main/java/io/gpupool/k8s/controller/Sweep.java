@@ -92,7 +92,7 @@ final class Sweep {
                   reply.getLeasesList().forEach(lease -> look(lease, strange));
                   suspects = strange;
                 },
-                status -> LOG.debug("the pool does not tell its leases: {}", status)));
+                status -> LOG.debug("the pool does not list its leases: {}", status)));
   }
 
   private void look(LeaseInfo lease, Set<String> strange) {

@@ -83,7 +83,7 @@ public final class DraController implements AutoCloseable {
     } catch (KubernetesClientException e) {
       problems.warn("the API server does not take what devices there are: " + e.getMessage());
     } catch (RuntimeException e) {
-      LOG.error("telling what devices there are goes on after a mistake", e);
+      LOG.error("publishing ResourceSlices failed; it is retried", e);
     } finally {
       thread.after(options.look(), this::publish);
     }
@@ -100,7 +100,7 @@ public final class DraController implements AutoCloseable {
     } catch (StatusRuntimeException | KubernetesClientException e) {
       LOG.debug("leases are compared with claims later", e);
     } catch (RuntimeException e) {
-      LOG.error("comparing leases with claims goes on after a mistake", e);
+      LOG.error("reconciling leases with claims failed; it is retried", e);
     } finally {
       thread.after(options.sweep(), this::sweep);
     }

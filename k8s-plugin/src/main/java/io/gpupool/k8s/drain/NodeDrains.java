@@ -126,7 +126,7 @@ public final class NodeDrains implements AutoCloseable {
       // Logged once each, because it is tried again every few seconds.
       String what = e instanceof StatusRuntimeException ? "the pool" : "the API server";
       if (!what.equals(told)) {
-        LOG.warn("nodes that are about to go are not heeded: {}: {}", what, e.getMessage());
+        LOG.warn("cannot watch nodes for termination: {}: {}", what, e.getMessage());
         told = what;
       }
     }

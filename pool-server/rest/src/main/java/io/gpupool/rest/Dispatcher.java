@@ -98,7 +98,7 @@ final class Dispatcher implements HttpHandler {
     return problem.status() == 401 && token(exchange.getRequestHeaders()).isPresent();
   }
 
-  /** Late, where its address has shown many. */
+  /** Returns the problem, later if its address has shown many wrong tokens. */
   private Response wrongToken(HttpExchange exchange, ProblemException problem) {
     switch (wrong.note(Optional.of(exchange.getRemoteAddress()))) {
       case NOW -> {}
@@ -133,7 +133,7 @@ final class Dispatcher implements HttpHandler {
     if (!operation.mediaTypes().isEmpty()
         && !AcceptHeader.anyOf(operation.mediaTypes(), headers.getOrDefault("Accept", List.of()))) {
       throw new ProblemException(
-          406, "this is to be had as " + String.join(", ", operation.mediaTypes()));
+          406, "available media types: " + String.join(", ", operation.mediaTypes()));
     }
     return new Call(
         operation,
@@ -165,8 +165,7 @@ final class Dispatcher implements HttpHandler {
       allowed.add("HEAD");
     }
     String names = String.join(", ", allowed);
-    throw new ProblemException(
-        405, "what can be done with this is " + names, Map.of("Allow", names));
+    throw new ProblemException(405, "allowed methods: " + names, Map.of("Allow", names));
   }
 
   private static void authorise(Call call, Role least) throws ProblemException {

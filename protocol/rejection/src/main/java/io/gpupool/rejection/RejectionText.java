@@ -73,7 +73,7 @@ public final class RejectionText {
       case CANCELLED -> cancelled(reason.getCancelled());
       case TOKEN_REVOKED -> "the token was revoked while the request waited";
       case NOT_RECORDED -> "the server cannot grant it: " + reason.getNotRecorded().getProblem();
-      case NOT_SCHEDULED_YET -> "it has just come";
+      case NOT_SCHEDULED_YET -> "it has not been scheduled yet";
       default -> noGpu(reason);
     };
   }

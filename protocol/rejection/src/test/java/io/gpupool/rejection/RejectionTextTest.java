@@ -45,7 +45,7 @@ class RejectionTextTest {
         "CANCELLED           | cancelled by ann: too long",
         "TOKEN_REVOKED       | the token was revoked while the request waited",
         "NOT_RECORDED        | the server cannot grant it: the disk is full",
-        "NOT_SCHEDULED_YET   | it has just come",
+        "NOT_SCHEDULED_YET   | it has not been scheduled yet",
         "KIND_NOT_SET        | the pool gives a reason that this version does not know",
       })
   void of_eachKind_isASentence(KindCase kind, String sentence) {

@@ -164,7 +164,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
       answer(message);
     } else {
       ReferenceCountUtil.release(value);
-      LOG.warn("a program talks where it should be silent; its session ends");
+      LOG.warn("unexpected message of a program after its attach; its session ends");
       channel.close();
     }
   }

@@ -47,7 +47,7 @@ public final class NvmlConnection extends ChannelInboundHandlerAdapter {
       answer(message);
     } else {
       ReferenceCountUtil.release(value);
-      LOG.warn("a program that looks at its GPUs talks out of turn");
+      LOG.warn("unexpected message on a program's NVML connection, which is closed");
       channel.close();
     }
   }

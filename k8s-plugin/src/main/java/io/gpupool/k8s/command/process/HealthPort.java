@@ -64,7 +64,7 @@ public final class HealthPort implements AutoCloseable {
       String method = exchange.getRequestMethod();
       if (!method.equals("GET") && !method.equals("HEAD")) {
         exchange.getResponseHeaders().set("Allow", "GET, HEAD");
-        answer(exchange, 405, TEXT, "what can be done with this is GET\n");
+        answer(exchange, 405, TEXT, "allowed methods: GET\n");
         return;
       }
       switch (exchange.getRequestURI().getPath()) {

@@ -21,7 +21,7 @@ final class PodTexts {
       return Optional.of(
           new PodState(
               Reason.QUEUED,
-              "it has given back what it had, since it waited for more beside it; it asks again"
+              "its granted leases were released while it waited for the others; it asks again"
                   + " soon",
               leases,
               false));
@@ -57,7 +57,7 @@ final class PodTexts {
         Reason.GIVEN_BACK,
         "no node has taken the pod for "
             + unplaced.toSeconds()
-            + " s, so it has given back what it had; it asks again once one does",
+            + " s, so its leases were released; it asks again once a node takes it",
         leases,
         false);
   }

@@ -146,10 +146,11 @@ public final class GpuHealth {
       condition
           .problem()
           .ifPresentOrElse(
-              why -> LOG.error("{} is unhealthy, nothing of it is granted: {}", gpu.label(), why),
+              why ->
+                  LOG.error("{} is unhealthy and excluded from scheduling: {}", gpu.label(), why),
               () -> LOG.info("{} is healthy again", gpu.label()));
     } catch (StateException e) {
-      LOG.warn("how {} is cannot be written down: {}", gpu.label(), e.getMessage());
+      LOG.warn("cannot record the health of {}: {}", gpu.label(), e.getMessage());
     }
   }
 

@@ -104,7 +104,7 @@ public sealed interface RejectionReason {
   /** The server could not commit the grant. */
   record NotRecorded(String problem) implements RejectionReason {}
 
-  /** The request has just come, or is about to be granted. */
+  /** The request is not scheduled yet, or is about to be granted. */
   record NotScheduledYet() implements RejectionReason {}
 
   /**

@@ -138,7 +138,7 @@ final class LeaseExports {
     }
   }
 
-  /** Blocks and pools may be opened by the process that shares them; what has an address not. */
+  /** Returns whether an export has a device address, so that its own process cannot open it. */
   private static boolean isAddressed(Export export) {
     return !export.kind.equals("block") && !export.kind.equals("pool");
   }
@@ -164,7 +164,7 @@ final class LeaseExports {
     from.worker().send(answer.build());
   }
 
-  /** A session's worker is dead: its part of the ledger is about to be cleared. */
+  /** Drops all references of a session whose worker is dead; its ledger part is cleared next. */
   void gone(Session session) {
     for (Export export : List.copyOf(exports.values())) {
       boolean had = export.takers.remove(session);
@@ -179,7 +179,7 @@ final class LeaseExports {
     }
   }
 
-  /** Somebody has it no more; {@code living}: and counts what is in its part of the ledger. */
+  /** Drops a session's reference; that of a living session is released in the ledger, too. */
   private void left(Export export, Session former, boolean living) {
     if (export.isOver()) {
       drop(export);

@@ -139,7 +139,7 @@ public final class Drains {
         return null;
       });
     } catch (StateException e) {
-      LOG.warn("that this server is stopping cannot be written down: {}", e.getMessage());
+      LOG.warn("cannot record that this server is stopping: {}", e.getMessage());
     }
     awaitEmpty(whenEmpty);
   }

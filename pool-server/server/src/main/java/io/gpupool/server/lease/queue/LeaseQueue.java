@@ -136,7 +136,7 @@ public final class LeaseQueue {
     entry.limit(timers.after(millis, () -> expire(entry)));
   }
 
-  /** Lets a request go on that was made before; empty if nobody knows it. */
+  /** Resumes an earlier request; empty if there is none. */
   private Optional<QueueEntry> resume(LeaseSpec spec, QueueClient client, RequestIdentity identity)
       throws StateException {
     Optional<QueuedRequest> waiting =
@@ -155,8 +155,8 @@ public final class LeaseQueue {
     places.put(entry);
     long waitedMillis = entry.waitedNanos(timers.nowNanos()) / NANOS_PER_MILLI;
     limit(entry, Math.max(0, spec.waitMillis() - waitedMillis));
-    before.ifPresent(other -> other.client().redirected("it goes on on another connection"));
-    LOG.info("request {} goes on here", entry.id());
+    before.ifPresent(other -> other.client().redirected("another connection resumed the request"));
+    LOG.info("request {} resumed here", entry.id());
     dispatcher.settleSoon();
     return Optional.of(entry);
   }

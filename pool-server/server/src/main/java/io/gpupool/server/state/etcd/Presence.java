@@ -50,7 +50,10 @@ final class Presence {
     thread.setDaemon(true);
   }
 
-  /** Becomes alive. Blocks while etcd cannot be reached or another of the name may live. */
+  /**
+   * Registers this server under an etcd lease. Blocks while etcd cannot be reached or another
+   * server of the name may live.
+   */
   void start(Duration patience) throws StateException {
     long deadline = System.nanoTime() + patience.toNanos();
     for (; ; ) {
@@ -148,7 +151,7 @@ final class Presence {
                 CALL_MILLIS)
             .getTTL();
     if (ttl <= 0) {
-      LOG.warn("etcd had given up this server; it comes back");
+      LOG.warn("the etcd lease of this server expired; it registers again");
       held = Optional.empty();
       return false;
     }

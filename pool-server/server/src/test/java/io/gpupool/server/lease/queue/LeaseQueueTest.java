@@ -177,7 +177,9 @@ class LeaseQueueTest {
     timers.pass(1000);
     assertThat(again.entry.id()).isEqualTo(first.entry.id());
     assertThat(again.places).containsExactly(1);
-    assertThat(first.cause).as("it goes on on another connection").isEqualTo(Cause.CAUSE_DRAINING);
+    assertThat(first.cause)
+        .as("another connection resumed the request")
+        .isEqualTo(Cause.CAUSE_DRAINING);
     queue.withdraw(first.entry);
     assertThat(queue.here()).hasSize(2);
     timers.pass(30_000);
@@ -215,7 +217,7 @@ class LeaseQueueTest {
     Asker half = ask(0.5, 0, 0);
     Asker large = ask(1, 0, HOUR_MILLIS);
     Asker small = ask(0.25, 0, 0);
-    assertThat(small.lease).as("there is room, and the large one has just come").isNotNull();
+    assertThat(small.lease).as("there is room, and the large one is new").isNotNull();
     timers.pass(60_000);
     Asker late = ask(0.25, 0, HOUR_MILLIS);
     assertThat(late.lease).isNull();
