@@ -71,8 +71,8 @@ public final class LeaseController implements AutoCloseable {
             tenants,
             nodes,
             requests);
-    Sweep sweep =
-        new Sweep(
+    OrphanedLeaseCollector collector =
+        new OrphanedLeaseCollector(
             connections,
             releases,
             pods,
@@ -81,23 +81,23 @@ public final class LeaseController implements AutoCloseable {
             loop,
             options,
             () -> isReady() && !pods.isApart());
-    port.sweep = sweep;
-    contact = new ApiServerHealth(api, calls, loop, times, new OfContact(sweep));
+    port.collector = collector;
+    contact = new ApiServerHealth(api, calls, loop, times, new OfContact(collector));
     informers = Informers.start(client, loop, new Watched());
     loop.execute(() -> {
       contact.start();
-      begin(sweep);
+      begin(collector);
     });
   }
 
   /** Asks for leases once all pods and tenants are known, so that they are asked for in order. */
-  private void begin(Sweep sweep) {
+  private void begin(OrphanedLeaseCollector collector) {
     if (isReady() && pods.areTenantsAnswered()) {
       pods.start();
-      sweep.soon();
+      collector.soon();
       tenants.watch();
     } else {
-      Timers.Cancellable ignored = loop.after(LISTED_POLL, () -> begin(sweep));
+      Timers.Cancellable ignored = loop.after(LISTED_POLL, () -> begin(collector));
     }
   }
 
@@ -153,7 +153,7 @@ public final class LeaseController implements AutoCloseable {
   /** The pods' access to the pool. */
   private final class Port implements LeasePool {
     private final Releases releases;
-    private @Nullable Sweep sweep;
+    private @Nullable OrphanedLeaseCollector collector;
 
     private Port(Releases releases) {
       this.releases = releases;
@@ -171,16 +171,16 @@ public final class LeaseController implements AutoCloseable {
 
     @Override
     public void sweepSoon() {
-      Objects.requireNonNull(sweep, "pods come after the sweep").soon();
+      Objects.requireNonNull(collector, "pods come after the collector").soon();
     }
   }
 
   /** The reaction to the API server's absence. */
   private final class OfContact implements ApiServerHealth.Listener {
-    private final Sweep sweep;
+    private final OrphanedLeaseCollector collector;
 
-    private OfContact(Sweep sweep) {
-      this.sweep = sweep;
+    private OfContact(OrphanedLeaseCollector collector) {
+      this.collector = collector;
     }
 
     @Override
@@ -197,7 +197,7 @@ public final class LeaseController implements AutoCloseable {
     @Override
     public void back() {
       pods.goOn();
-      sweep.soon();
+      collector.soon();
     }
   }
 

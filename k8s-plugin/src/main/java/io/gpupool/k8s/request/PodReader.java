@@ -165,11 +165,11 @@ public final class PodReader {
     }
     Integer count = annotations.count(name).orElse(null);
     if (own) {
-      return OwnVocabulary.read(amounts, count);
+      return GpuResourceParser.read(amounts, count);
     }
     if (bitfusion) {
       annotations.checkMode();
-      Optional<GpuRequest> request = BitfusionVocabulary.read(amounts, count, warnings);
+      Optional<GpuRequest> request = BitfusionResourceParser.read(amounts, count, warnings);
       if (request.isPresent() && annotations.bitfusionCommands() && isShellLine(container)) {
         commands.add(name);
         warn(
@@ -179,7 +179,7 @@ public final class PodReader {
       }
       return request;
     }
-    Optional<GpuRequest> request = CountedVocabulary.read(amounts, earlier, count);
+    Optional<GpuRequest> request = GpuPercentParser.read(amounts, earlier, count);
     if (request.isPresent() && request.get().equals(earlier)) {
       kept.put(name, amounts.asked(Names.GPU_PERCENT).orElseThrow().value().longValueExact());
     }

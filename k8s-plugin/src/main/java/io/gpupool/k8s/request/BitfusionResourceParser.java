@@ -10,11 +10,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * A reader of {@code bitfusion.io/gpu-amount}, {@code -percent} and {@code -memory} of a container.
  */
-final class BitfusionVocabulary {
+final class BitfusionResourceParser {
   private static final BigDecimal MEGABYTE = BigDecimal.valueOf(1_000_000);
   private static final String HOW = "write for example 8000M.";
 
-  private BitfusionVocabulary() {}
+  private BitfusionResourceParser() {}
 
   /** Reads the request; empty if the container asks for nothing. */
   static Optional<GpuRequest> read(Amounts amounts, @Nullable Integer count, List<String> warnings)
@@ -60,6 +60,6 @@ final class BitfusionVocabulary {
    */
   private static long memoryBytes(Amounts amounts, BigDecimal written) throws RefusedException {
     BigDecimal bytes = written.compareTo(MEGABYTE) < 0 ? written.multiply(MEGABYTE) : written;
-    return OwnVocabulary.memoryBytes(amounts, Names.BITFUSION_MEMORY, bytes, HOW);
+    return GpuResourceParser.memoryBytes(amounts, Names.BITFUSION_MEMORY, bytes, HOW);
   }
 }

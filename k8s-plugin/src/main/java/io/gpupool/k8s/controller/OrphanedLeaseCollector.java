@@ -23,9 +23,9 @@ import org.slf4j.LoggerFactory;
  * A periodic comparison of the leases that the pool has for this cluster with the pods. It ends the
  * leases that no pod has. Owned by the controller's thread.
  */
-final class Sweep {
+final class OrphanedLeaseCollector {
   private static final int SOONER = 60;
-  private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
+  private static final Logger LOG = LoggerFactory.getLogger(OrphanedLeaseCollector.class);
 
   /** The condition under which an unknown pod can be taken for gone. */
   interface Trust {
@@ -44,7 +44,7 @@ final class Sweep {
   private Timers.Cancellable next = Timers.Cancellable.NOTHING;
   private boolean soon;
 
-  Sweep(
+  OrphanedLeaseCollector(
       PoolCalls connections,
       Releases releases,
       Pods pods,

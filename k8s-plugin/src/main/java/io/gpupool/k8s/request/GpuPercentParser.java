@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
  * A reader of containers that have the counted resource alone, as the webhook or a user has written
  * it.
  */
-final class CountedVocabulary {
+final class GpuPercentParser {
   private static final int MOST = 100 * GpuRequest.MAX_GPUS;
 
-  private CountedVocabulary() {}
+  private GpuPercentParser() {}
 
   /**
    * Reads the request; empty if the container asks for nothing.

@@ -9,10 +9,10 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** A reader of {@code gpupool.io/gpu}, {@code -memory} and {@code -compute} of a container. */
-final class OwnVocabulary {
+final class GpuResourceParser {
   private static final BigDecimal HUNDRED = BigDecimal.valueOf(100);
 
-  private OwnVocabulary() {}
+  private GpuResourceParser() {}
 
   /** Reads the request; empty if the container asks for nothing. */
   static Optional<GpuRequest> read(Amounts amounts, @Nullable Integer count)
