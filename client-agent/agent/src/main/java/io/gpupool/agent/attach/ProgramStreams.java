@@ -145,7 +145,7 @@ final class ProgramStreams {
                     + stream.server()
                     + " has not answered for "
                     + StreamKeepAlive.LIMIT_SECONDS
-                    + " s; does it run, and is the network as it should?"));
+                    + " s; is it running, and is its port open?"));
   }
 
   private boolean isChannelTheStream() {

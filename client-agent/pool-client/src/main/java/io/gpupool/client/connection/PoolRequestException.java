@@ -111,7 +111,8 @@ public final class PoolRequestException extends RuntimeException {
                       : ""));
       case DEADLINE_EXCEEDED ->
           new PoolRequestException(
-              Cause.UNREACHABLE, "pool " + pool + " does not answer; is the network as it should?");
+              Cause.UNREACHABLE,
+              "pool " + pool + " does not answer; check the network between here and there");
       case PERMISSION_DENIED, UNAUTHENTICATED ->
           new PoolRequestException(Cause.DENIED, "pool " + pool + ": " + reason(status));
       case INVALID_ARGUMENT,

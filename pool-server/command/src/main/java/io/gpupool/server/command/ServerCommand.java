@@ -367,8 +367,8 @@ public final class ServerCommand implements Callable<Integer> {
     System.out.println(server.sandbox().describe());
     if (options.isDevelopment()) {
       System.out.println(
-          "development mode: whoever can connect may do anything (--auth none)"
-              + (listen.isLoopbackAddress() ? "; only this machine can" : ""));
+          "development mode (--auth none): callers need no token and may do anything"
+              + (listen.isLoopbackAddress() ? "; only this machine can connect" : ""));
     }
     if (server.tls().isPresent()) {
       System.out.println(

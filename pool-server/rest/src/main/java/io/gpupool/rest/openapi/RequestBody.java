@@ -83,9 +83,9 @@ public final class RequestBody {
     if (!faults.isEmpty()) {
       throw new ProblemException(
           400,
-          "the body does not fit: "
+          "invalid request body: "
               + String.join("; ", faults.subList(0, Math.min(MAX_FAULTS, faults.size())))
-              + "; /api/v1/openapi.json says how it looks");
+              + "; see its schema in /api/v1/openapi.json");
     }
     return json.getAsJsonObject();
   }
