@@ -88,7 +88,8 @@ class KubernetesIT {
             .hasValueSatisfying(text ->
                 assertThat(text)
                     .startsWith("Queued: place 1 in the queue")
-                    .contains("lower gpupool.io/gpu or wait for lease", "pod team/holder")));
+                    .contains(
+                        "in use by lease L", "pod team/holder", "lower gpupool.io/gpu or wait")));
     Pods others = new Pods(cluster, "default", pods.program());
     others.make("spy", Pods.spec("0.5", pods.computes()));
     others.awaitQueued("spy");
