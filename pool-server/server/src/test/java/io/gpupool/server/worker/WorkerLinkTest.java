@@ -83,6 +83,9 @@ class WorkerLinkTest {
     }
     assertThat(openDescriptors()).isLessThan(before + 100);
     assertThat(channel.closeFuture().await(30, TimeUnit.SECONDS)).isTrue();
+    // The channel fails the messages that it holds, which closes their files, after it reports its
+    // close.
+    channel.eventLoop().submit(() -> {}).sync();
     assertThat(openDescriptors()).isLessThanOrEqualTo(before);
   }
 
