@@ -4,7 +4,7 @@ package io.gpupool.rejection;
 import io.gpupool.control.v1.RejectionReason.GpuPart;
 import io.gpupool.control.v1.RejectionReason.LeaseShare;
 import io.gpupool.wire.ByteSize;
-import java.util.Locale;
+import io.gpupool.wire.ComputePercent;
 
 /** The phrases for parts of GPUs and the leases on them. */
 final class GpuText {
@@ -53,9 +53,6 @@ final class GpuText {
   }
 
   private static String share(long memoryBytes, double computePercent) {
-    return new ByteSize(memoryBytes)
-        + " and "
-        + String.format(Locale.ROOT, "%.4g", computePercent).replaceAll("\\.?0+$", "")
-        + " % compute";
+    return new ByteSize(memoryBytes) + " and " + new ComputePercent(computePercent);
   }
 }

@@ -10,8 +10,7 @@ import io.gpupool.control.v1.RejectionReason.QueueFull;
 import io.gpupool.control.v1.RejectionReason.TooFewGpus;
 import io.gpupool.control.v1.RejectionReason.TooLarge;
 import io.gpupool.wire.ByteSize;
-import java.time.Duration;
-import java.util.Locale;
+import io.gpupool.wire.ElapsedTime;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
@@ -37,7 +36,7 @@ public final class RejectionText {
     String waited =
         refused.getWaitedMillis() == 0
             ? ""
-            : "waited " + duration(refused.getWaitedMillis()) + "; ";
+            : "waited " + new ElapsedTime(refused.getWaitedMillis()) + "; ";
     return wanted + waited + of(refused.getReason(), fieldName);
   }
 
@@ -74,13 +73,6 @@ public final class RejectionText {
       case TOKEN_REVOKED -> "the token was revoked while the request waited";
       case NOT_RECORDED -> "the server cannot grant it: " + reason.getNotRecorded().getProblem();
       case NOT_SCHEDULED_YET -> "it has not been scheduled yet";
-      default -> noGpu(reason);
-    };
-  }
-
-  /** The sentences of reasons for which no GPU of the pool can ever serve the request. */
-  private static String noGpu(RejectionReason reason) {
-    return switch (reason.getKindCase()) {
       case EMPTY_POOL -> "the pool has no GPUs";
       case NO_MATCH ->
           "no GPU matches; the pool has for example "
@@ -95,7 +87,7 @@ public final class RejectionText {
               + " one";
       case TOO_LARGE -> tooLarge(reason.getTooLarge());
       case TOO_FEW_GPUS -> tooFew(reason.getTooFewGpus());
-      default -> "the pool gives a reason that this version does not know";
+      case KIND_NOT_SET -> "the pool gives a reason that this version does not know";
     };
   }
 
@@ -175,10 +167,5 @@ public final class RejectionText {
         : "cancelled by "
             + reason.getBy()
             + (reason.getComment().isEmpty() ? "" : ": " + reason.getComment());
-  }
-
-  /** A duration such as {@code 1m30s}. */
-  private static String duration(long millis) {
-    return Duration.ofMillis(millis).toString().substring(2).toLowerCase(Locale.ROOT);
   }
 }

@@ -73,9 +73,9 @@ public record LeaseOptions(
       if (memory != null) {
         request.setMemoryBytes(ByteSize.parse(memory).bytes());
       }
-      Optional.ofNullable(compute)
-          .ifPresent(
-              text -> request.setComputePercent(number("compute", text.replaceFirst("%$", ""))));
+      if (compute != null) {
+        request.setComputePercent(number("compute", compute.replaceFirst("%$", "")));
+      }
     }
   }
 

@@ -19,7 +19,7 @@ public record Response(
   public interface Body {
     void writeTo(OutputStream out) throws IOException;
 
-    /** Whatever became of it, it is over; called once. */
+    /** Ends the use of the body, whether or not it was written; called once. */
     default void end() {}
   }
 
@@ -39,7 +39,7 @@ public record Response(
     return new Response(status, "", Map.of("Cache-Control", "no-store"), 0, out -> {});
   }
 
-  /** Where a thing is to be had. */
+  /** Returns the path of a resource. */
   public static String path(String collection, String id) {
     StringBuilder path = new StringBuilder("/api/v1/").append(collection);
     for (String segment : id.split("/", -1)) {

@@ -2,7 +2,7 @@
 package io.gpupool.server.gpu;
 
 import io.gpupool.wire.ByteSize;
-import java.util.Locale;
+import io.gpupool.wire.ComputePercent;
 
 /**
  * A part of a GPU that a lease has or that is free.
@@ -72,9 +72,6 @@ public record Share(long memoryBytes, int computeBasisPoints) {
 
   @Override
   public String toString() {
-    return new ByteSize(memoryBytes)
-        + " and "
-        + String.format(Locale.ROOT, "%.4g", computePercent()).replaceAll("\\.?0+$", "")
-        + " % compute";
+    return new ByteSize(memoryBytes) + " and " + new ComputePercent(computePercent());
   }
 }

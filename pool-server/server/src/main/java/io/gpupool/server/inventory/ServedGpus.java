@@ -67,8 +67,8 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
   }
 
   /**
-   * Who takes time slices. Programs of one lease share a software GPU at any moment, as its cores
-   * do.
+   * Returns the levels that take time slices. Programs of one lease share a software GPU at any
+   * moment, as its cores do.
    */
   public Levels levels() {
     if (isSoft()) {

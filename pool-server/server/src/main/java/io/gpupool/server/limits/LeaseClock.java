@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.limits;
 
-import java.time.Duration;
-import java.util.Locale;
+import io.gpupool.wire.ElapsedTime;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -64,10 +63,11 @@ public final class LeaseClock {
   /** Why the lease is over, if it is. */
   public Optional<String> over(long nowNanos) {
     if (limits.timeMillis() > 0 && ageMillis(nowNanos) >= limits.timeMillis()) {
-      return Optional.of("its time limit of " + words(limits.timeMillis()) + " is reached");
+      return Optional.of(
+          "its time limit of " + new ElapsedTime(limits.timeMillis()) + " is reached");
     }
     if (limits.idleMillis() > 0 && idleMillis(nowNanos) >= limits.idleMillis()) {
-      return Optional.of("it was idle for " + words(limits.idleMillis()));
+      return Optional.of("it was idle for " + new ElapsedTime(limits.idleMillis()));
     }
     return Optional.empty();
   }
@@ -87,9 +87,5 @@ public final class LeaseClock {
 
   private long ageMillis(long nowNanos) {
     return (nowNanos - grantedAtNanos) / NANOS_PER_MILLI;
-  }
-
-  private static String words(long millis) {
-    return Duration.ofMillis(millis).toString().substring(2).toLowerCase(Locale.ROOT);
   }
 }

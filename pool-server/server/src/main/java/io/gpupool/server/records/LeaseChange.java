@@ -33,14 +33,9 @@ public record LeaseChange(
   }
 
   private static OptionalInt compute(UpdateLeaseRequest request) throws InvalidFieldException {
-    if (!request.hasComputePercent()) {
-      return OptionalInt.empty();
-    }
-    double percent = request.getComputePercent();
-    if (!(percent >= 1 && percent <= 100)) {
-      throw new InvalidFieldException("compute_percent", Double.toString(percent), "1 to 100");
-    }
-    return OptionalInt.of((int) Math.round(percent * 100));
+    return request.hasComputePercent()
+        ? OptionalInt.of(LeaseRequestValidator.computeBasisPoints(request.getComputePercent()))
+        : OptionalInt.empty();
   }
 
   private static Optional<LeaseClass> leaseClass(UpdateLeaseRequest request)

@@ -173,13 +173,16 @@ public final class LeaseRequestValidator {
   }
 
   private static OptionalInt compute(LeaseRequest request) throws InvalidFieldException {
-    if (!request.hasComputePercent()) {
-      return OptionalInt.empty();
-    }
-    double percent = request.getComputePercent();
+    return request.hasComputePercent()
+        ? OptionalInt.of(computeBasisPoints(request.getComputePercent()))
+        : OptionalInt.empty();
+  }
+
+  /** Returns the checked percent of a GPU's compute in hundredths of a percent. */
+  static int computeBasisPoints(double percent) throws InvalidFieldException {
     require(
         percent >= 1 && percent <= 100, "compute_percent", Double.toString(percent), "1 to 100");
-    return OptionalInt.of((int) Math.round(percent * 100));
+    return (int) Math.round(percent * 100);
   }
 
   private static List<Selector> selectors(List<GpuSelector> messages) throws InvalidFieldException {

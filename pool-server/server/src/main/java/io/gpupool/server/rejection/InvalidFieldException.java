@@ -15,8 +15,12 @@ public final class InvalidFieldException extends Exception {
    * @param allowed such as {@code 1 to 100}
    */
   public InvalidFieldException(String field, String value, String allowed) {
-    super(field + " is " + value + "; give " + allowed, null, false, false);
-    reason = new RejectionReason.InvalidField(field, value, allowed);
+    this(new RejectionReason.InvalidField(field, value, allowed));
+  }
+
+  private InvalidFieldException(RejectionReason.InvalidField reason) {
+    super(reason.text(), null, false, false);
+    this.reason = reason;
   }
 
   public RejectionReason.InvalidField reason() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.rejection;
 
-import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A change that is refused; the message is one line for the person who asked. */
 public final class RefusedException extends Exception {
@@ -22,19 +22,21 @@ public final class RefusedException extends Exception {
   }
 
   private final Why why;
-  private final transient List<RejectionReason> reasons;
+  private final transient @Nullable RejectionReason reason;
 
   public RefusedException(Why why, String message) {
-    super(message);
-    this.why = why;
-    reasons = List.of();
+    this(why, message, null);
   }
 
-  /** A refusal whose reason clients put into their own words. */
-  public RefusedException(Why why, String message, RejectionReason reason) {
+  /**
+   * Describes a refusal whose reason clients put into their own words.
+   *
+   * @param reason null: the message is all there is
+   */
+  public RefusedException(Why why, String message, @Nullable RejectionReason reason) {
     super(message);
     this.why = why;
-    reasons = List.of(reason);
+    this.reason = reason;
   }
 
   public Why why() {
@@ -43,6 +45,6 @@ public final class RefusedException extends Exception {
 
   /** Returns the reason as data, if there is one. */
   public Optional<RejectionReason> reason() {
-    return reasons.stream().findFirst();
+    return Optional.ofNullable(reason);
   }
 }

@@ -128,7 +128,7 @@ public sealed interface RejectionReason {
    */
   record LeaseShare(
       String lease, Visibility visibility, String holder, long memoryBytes, double computePercent) {
-    /** What the caller may see of the holder. */
+    /** The part of the holder that the caller may see. */
     public enum Visibility {
       FULL,
       OTHER_TENANT,

@@ -30,7 +30,7 @@ public final class GpuScheduleTable implements AutoCloseable {
   private final Levels levels;
   private final BitSet programPages = new BitSet();
 
-  /** Who gets time slices of a GPU. */
+  /** The levels at which a GPU's time is sliced. */
   public enum Levels {
     /** Its leases. The programs of one use it side by side. */
     LEASES,

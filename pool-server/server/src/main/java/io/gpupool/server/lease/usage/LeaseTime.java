@@ -75,13 +75,14 @@ public final class LeaseTime implements AutoCloseable {
     return table.share();
   }
 
-  /** Where a session takes its lease's time slices of each GPU; empty where leases take none. */
+  /** Returns a session's slots in the schedules of leases; empty where leases take no slices. */
   public List<ScheduleSlot> leaseSlots(int slot) {
     return slices.stream().flatMap(gpu -> gpu.leaseSlot(slot).stream()).toList();
   }
 
   /**
-   * Where a session takes its time slices among the lease's programs; empty where these take none.
+   * Returns a session's slots in the schedules of the lease's programs; empty where these take no
+   * slices.
    */
   public List<ScheduleSlot> programSlots(int slot) {
     return slices.stream().flatMap(gpu -> gpu.programSlot(slot).stream()).toList();

@@ -38,14 +38,14 @@ final class LeaseTimeSlices implements AutoCloseable {
     return part.gpu().ordinal();
   }
 
-  /** Where the session of a slot takes its lease's time slices, if leases take time slices. */
+  /** Returns the slot of a session in the schedule of leases, if leases take time slices. */
   Optional<ScheduleSlot> leaseSlot(int slot) {
     return number.map(lease -> new ScheduleSlot(gpu(), lease, slot));
   }
 
   /**
-   * Where the session of a slot takes its time slices among the lease's programs, if these take
-   * any.
+   * Returns the slot of a session in the schedule of the lease's programs, if these take time
+   * slices.
    */
   Optional<ScheduleSlot> programSlot(int slot) {
     return programs.map(slices -> slices.place(slot));

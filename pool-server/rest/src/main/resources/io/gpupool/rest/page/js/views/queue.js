@@ -86,7 +86,7 @@ const table = sortable({
 });
 
 /**
- * Why a request waits, and what a person at this page can do.
+ * Returns why a request waits, and what a person at this page can do.
  *
  * @param {!rest.RejectionReason} reason
  * @return {string}
