@@ -7,7 +7,7 @@ static nvmlReturn_t register_events(nvmlDevice_t device, unsigned long long type
       "nvmlDeviceRegisterEvents"))(device, types, set);
 }
 
-/** Of three faults before and three after, of which the second is of another type. */
+/** Sets up three faults before registration and three after it, the second of another type. */
 static void event_faultOfTheGpu_isToldOnceToWhoRegistered(void) {
   nvmlDevice_t device = begin(0);
   nvmlEventSet_t set, other;

@@ -35,7 +35,7 @@ static bool is(const struct function *function, const char *name) {
   return strcmp(function->name, name) == 0;
 }
 
-/** Of these, some answer without nvmlInit, and the others are nvmlInit. */
+/** Returns whether a function is nvmlInit, or answers before it. */
 static bool needs_no_init(const struct function *function) {
   return strncmp(function->name, "nvmlInit", 8) == 0 || is(function, "nvmlErrorString") ||
          is(function, "nvmlSystemGetNVMLVersion") || strstr(function->name, "ExportTable") ||

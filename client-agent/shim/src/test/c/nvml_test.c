@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML answers of a lease.
+// Tests of NVML's answers about a lease.
 #include "nvml_agent.h"
 
 static void init_severalTimes_isCounted(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other end of a test does with ops that the test does not take over.
+// Default replies of the test peer to ops for which a test has no handler of its own.
 #pragma once
 
 #include "peer_wire.h"

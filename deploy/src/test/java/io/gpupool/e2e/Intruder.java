@@ -48,7 +48,7 @@ final class Intruder {
     return new Intruder(List.of(), sandbox.takeUser(), sandbox);
   }
 
-  /** Of a server that is not root: the same sandbox, for a process that an ordinary user starts. */
+  /** Returns an intruder in the same sandbox as an ordinary user's server starts it. */
   static Intruder ofOrdinaryUser(int user) throws IOException {
     List<String> as =
         List.of("setpriv", "--reuid", "" + user, "--regid", "" + user, "--clear-groups");
@@ -69,7 +69,7 @@ final class Intruder {
     return Program.of(command).start();
   }
 
-  /** What comes of an attempt with all layers up: an error number, or 128 and more for a signal. */
+  /** Makes an attempt with all layers up; returns an error number, or 128 and more for a signal. */
   int tries(String... attempt) {
     List<String> all = new ArrayList<>(List.of("--filter"));
     all.addAll(Arrays.asList(attempt));

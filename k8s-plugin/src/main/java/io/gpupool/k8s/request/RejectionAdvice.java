@@ -11,11 +11,11 @@ import java.util.Map;
  * facts.
  */
 public enum RejectionAdvice {
-  /** Of a pod that asks for an amount of memory. */
+  /** Advice for a pod that asks for an amount of memory. */
   MEMORY("lower " + Names.GPU_MEMORY),
-  /** Of a pod that asks for GPUs or fractions. */
+  /** Advice for a pod that asks for GPUs or fractions. */
   FRACTION("lower " + Names.GPU),
-  /** Of a claim of dynamic resource allocation. */
+  /** Advice for a claim of dynamic resource allocation. */
   CLAIM("lower the capacity that the claim requests");
 
   private static final Map<String, String> NAMES =

@@ -26,7 +26,7 @@ public final class PeerConnections {
   private final LongAdder receivedBytes = new LongAdder();
   private final LongAdder sentBytes = new LongAdder();
 
-  /** Of each link but this worker's own, once they are known. */
+  /** The connections of all links but this worker's own, once they are known. */
   @GuardedBy("this")
   private final List<PeerConnection> connections = new ArrayList<>();
 

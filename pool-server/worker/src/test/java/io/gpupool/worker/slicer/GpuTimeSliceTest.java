@@ -120,7 +120,7 @@ class GpuTimeSliceTest {
     long start = System.nanoTime();
     keepBusy(session(0, 0, 3000, true));
     awaitUsed(120 * MILLI);
-    // What a time slice took too long for is paid before the next one.
+    // Time beyond a slice is paid before the next one.
     long used = usedNanos(0);
     awaitUsed(used + 1);
     // Up to two rounds are on credit, and a time slice may be on its way.

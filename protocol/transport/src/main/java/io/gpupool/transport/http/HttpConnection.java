@@ -51,7 +51,7 @@ final class HttpConnection extends ChannelInboundHandlerAdapter {
   private @Nullable NettyExchange exchange;
   private boolean wanting;
 
-  /** Whether the rest of the request is read and dropped. */
+  /** True once the rest of the request is read and dropped. */
   private boolean over;
 
   /** Answers a request, on a thread of its own. */

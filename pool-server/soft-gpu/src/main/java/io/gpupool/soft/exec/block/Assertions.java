@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * block ends. Owned by the worker thread that runs the block.
  */
 public final class Assertions {
-  /** How often other threads may look whether to go on after a failure, at {@code poll}. */
+  /** The number of times that other threads may call {@code poll} after a failure. */
   private static final int MAX_POLLS = 1 << 14;
 
   private @Nullable DeviceFaultException first;

@@ -26,7 +26,7 @@ public final class Grid {
   private final LongAdder busyNanos = new LongAdder();
   private volatile boolean stopped;
 
-  /** Of a thread in the middle of a block. */
+  /** The use of the device's time by a thread in the middle of a block. */
   private final DeviceTime.Use running = () -> !stopped;
 
   /**

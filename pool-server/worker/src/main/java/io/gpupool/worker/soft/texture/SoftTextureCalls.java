@@ -136,7 +136,7 @@ public final class SoftTextureCalls extends SoftCalls implements TextureCalls {
     return AddressMode.values()[mode];
   }
 
-  /** Of a CUfilter_mode. */
+  /** Returns whether a CUfilter_mode is linear. */
   public static boolean isLinear(int mode) {
     if (mode != 0 && mode != 1) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "there is no filter mode " + mode);
