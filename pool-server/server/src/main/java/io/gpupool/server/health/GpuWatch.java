@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.health;
 
+import io.gpupool.runtime.BackOff;
 import io.gpupool.server.worker.WorkerCommand;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -16,8 +18,8 @@ import org.slf4j.LoggerFactory;
  * process keeps the driver out of the server. It has a thread of its own.
  */
 public final class GpuWatch implements AutoCloseable {
-  private static final long FIRST_PAUSE_MILLIS = 1000;
-  private static final long MAX_PAUSE_MILLIS = 300_000;
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofMinutes(5);
   private static final long WORKED_MILLIS = 60_000;
 
   /** Exit status of a watch that finds no management library. */
@@ -48,17 +50,19 @@ public final class GpuWatch implements AutoCloseable {
   }
 
   private void keepWatching() {
-    long pauseMillis = FIRST_PAUSE_MILLIS;
+    BackOff backOff = BackOff.exact(FIRST_PAUSE, LONGEST_PAUSE);
     while (!closed) {
       long begunAt = System.nanoTime();
       String end = watch();
       if (closed || end.isEmpty()) {
         return;
       }
-      boolean worked = System.nanoTime() - begunAt > TimeUnit.MILLISECONDS.toNanos(WORKED_MILLIS);
-      pauseMillis = worked ? FIRST_PAUSE_MILLIS : Math.min(MAX_PAUSE_MILLIS, 2 * pauseMillis);
-      LOG.warn("watching the GPUs ended: {}; again in {} s", end, pauseMillis / 1000);
-      pause(pauseMillis);
+      if (System.nanoTime() - begunAt > TimeUnit.MILLISECONDS.toNanos(WORKED_MILLIS)) {
+        backOff.reset();
+      }
+      Duration pause = backOff.next();
+      LOG.warn("the watch of the GPUs ended: {}; restarting it in {} s", end, pause.toSeconds());
+      pause(pause.toMillis());
     }
   }
 

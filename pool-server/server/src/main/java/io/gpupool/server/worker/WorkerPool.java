@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.worker;
 
+import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import io.gpupool.wire.DriverEnvironment;
 import java.io.File;
 import java.io.IOException;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,7 +26,8 @@ import org.slf4j.LoggerFactory;
 public final class WorkerPool {
   private static final long START_LIMIT_MILLIS = 60_000;
   private static final long REFILL_DELAY_MILLIS = 300;
-  private static final long MAX_BACKOFF_MILLIS = 30_000;
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
   private static final int TOKEN_BYTES = 16;
   private static final Logger LOG = LoggerFactory.getLogger(WorkerPool.class);
 
@@ -36,7 +39,11 @@ public final class WorkerPool {
   private final Executor spawner;
   private final SecureRandom random = new SecureRandom();
   private final Map<String, Worker> byToken = new LinkedHashMap<>();
-  private long backoffMillis;
+  private final BackOff backOff = BackOff.exact(FIRST_PAUSE, LONGEST_PAUSE);
+
+  /** The pause before a worker is started again; zero while workers start. */
+  private Duration pause = Duration.ZERO;
+
   private boolean refillPlanned;
   private boolean everReady;
   private boolean stopped;
@@ -128,7 +135,7 @@ public final class WorkerPool {
     if (stopped) {
       return Optional.of("the server is stopping");
     }
-    if (backoffMillis > 0) {
+    if (!pause.isZero()) {
       return Optional.of("workers do not start; the server's log says why");
     }
     // A server that keeps no spares starts its first worker for the first program.
@@ -154,7 +161,8 @@ public final class WorkerPool {
 
   /** A worker says that it is warmed up. */
   void ready(Worker worker) {
-    backoffMillis = 0;
+    backOff.reset();
+    pause = Duration.ZERO;
     everReady = true;
     LOG.debug("worker {} is ready", worker.pid().orElse(0));
   }
@@ -228,9 +236,9 @@ public final class WorkerPool {
     }
     if (!worker.isLinked()) {
       failed++;
-      backoffMillis = Math.min(MAX_BACKOFF_MILLIS, Math.max(1000, backoffMillis * 2));
+      pause = backOff.next();
     }
-    planRefill(Math.max(backoffMillis, REFILL_DELAY_MILLIS));
+    planRefill(Math.max(pause.toMillis(), REFILL_DELAY_MILLIS));
     changed();
     if (stopped && byToken.isEmpty()) {
       onLast.run();
