@@ -4,7 +4,6 @@ package io.gpupool.server.view;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.cluster.IdleServerTracker;
-import java.util.Locale;
 
 /** The states of the pool's servers: whether they drain, and since when they are idle. */
 public record ServerStates(Drains drains, IdleServerTracker idleServers) {
@@ -12,9 +11,14 @@ public record ServerStates(Drains drains, IdleServerTracker idleServers) {
     return drains.isStopping();
   }
 
-  /** Whether a server grants leases. */
+  /** Returns the state of a server as a message. */
   ServerInfo.State state(String server) {
-    return ServerInfo.State.valueOf("STATE_" + drains.state(server).toUpperCase(Locale.ROOT));
+    return switch (drains.state(server)) {
+      case READY -> ServerInfo.State.STATE_READY;
+      case DRAINING -> ServerInfo.State.STATE_DRAINING;
+      case DRAINED -> ServerInfo.State.STATE_DRAINED;
+      case STOPPING -> ServerInfo.State.STATE_STOPPING;
+    };
   }
 
   /** The time since a server's last lease ended; 0: it has some. */

@@ -33,6 +33,16 @@ public final class Drains {
   private static final long MAX_DEADLINE_MILLIS = 365L * 24 * 3600 * 1000;
   private static final long LOOK_MILLIS = 20;
 
+  /** The states of a server, as far as new leases are concerned. */
+  public enum State {
+    READY,
+    /** The server grants no more leases, and has some. */
+    DRAINING,
+    /** The server grants no more leases, and has none. */
+    DRAINED,
+    STOPPING
+  }
+
   /** Servers named to a caller that names none of them. */
   private static final int MOST_NAMED = 8;
 
@@ -159,19 +169,19 @@ public final class Drains {
     return stopping;
   }
 
-  /** What a server does: {@code ready}, {@code draining}, {@code drained} or {@code stopping}. */
-  public String state(String name) {
+  /** Returns the state of a server of this name. */
+  public State state(String name) {
     if (stopping && name.equals(server)) {
-      return "stopping";
+      return State.STOPPING;
     }
     Optional<Drain> drain = of(name);
     if (drain.isEmpty()) {
-      return "ready";
+      return State.READY;
     }
     if (drain.get().stopping()) {
-      return "stopping";
+      return State.STOPPING;
     }
-    return capacity.isLeased(name) ? "draining" : "drained";
+    return capacity.isLeased(name) ? State.DRAINING : State.DRAINED;
   }
 
   private void awaitEmpty(Runnable whenEmpty) {

@@ -79,17 +79,17 @@ class DrainsTest {
         .contains("the servers whose GPUs could serve it drain, such as that of GPU 0 of gpu-1");
     Asker waiting = ask(ground, 3_600_000);
     assertThat(waiting.cause).isNull();
-    assertThat(ground.drains.state(HERE)).isEqualTo("draining");
+    assertThat(ground.drains.state(HERE)).isEqualTo(Drains.State.DRAINING);
     timers.pass(1_000_000);
     assertThat(ended).isEmpty();
 
     ground.leases.end(lease, "done");
-    assertThat(ground.drains.state(HERE)).isEqualTo("drained");
+    assertThat(ground.drains.state(HERE)).isEqualTo(Drains.State.DRAINED);
     assertThat(waiting.lease).isNull();
     ground.drains.uncordon(Principal.ANYONE, HERE);
     timers.pass(1);
     assertThat(waiting.lease).isNotNull();
-    assertThat(ground.drains.state(HERE)).isEqualTo("ready");
+    assertThat(ground.drains.state(HERE)).isEqualTo(Drains.State.READY);
   }
 
   @Test
@@ -103,7 +103,7 @@ class DrainsTest {
     assertThat(ended).isEmpty();
     timers.pass(2);
     assertThat(ended).containsExactly("server gpu-1 is drained (by anyone), and time is up");
-    assertThat(ground.drains.state(HERE)).isEqualTo("drained");
+    assertThat(ground.drains.state(HERE)).isEqualTo(Drains.State.DRAINED);
   }
 
   @Test
@@ -134,7 +134,7 @@ class DrainsTest {
       after.drains.start();
       later.pass(1);
       assertThat(after.leases.all()).isEmpty();
-      assertThat(after.drains.state(HERE)).isEqualTo("drained");
+      assertThat(after.drains.state(HERE)).isEqualTo(Drains.State.DRAINED);
       assertThat(ask(after, 0).cause).isEqualTo(Cause.CAUSE_DRAINING);
     }
   }
@@ -148,7 +148,7 @@ class DrainsTest {
       Asker waiting = ask(before, 3_600_000);
       before.drains.stop(() -> told.add("empty"));
       assertThat(waiting.cause).isEqualTo(Cause.CAUSE_DRAINING);
-      assertThat(before.drains.state(HERE)).isEqualTo("stopping");
+      assertThat(before.drains.state(HERE)).isEqualTo(Drains.State.STOPPING);
       timers.pass(1000);
       assertThat(told).isEmpty();
       before.leases.end(lease, "done");
@@ -157,7 +157,7 @@ class DrainsTest {
     }
     try (LocalStore store = LocalStore.open(folder)) {
       Ground after = ground(store, List.of(GPU));
-      assertThat(after.drains.state(HERE)).isEqualTo("ready");
+      assertThat(after.drains.state(HERE)).isEqualTo(Drains.State.READY);
       assertThat(ask(after, 0).lease).isNotNull();
     }
   }
@@ -173,7 +173,7 @@ class DrainsTest {
     assertThat(here.parts()).extracting(part -> part.gpu().server()).containsExactly(HERE);
     timers.pass(20_000);
     assertThat(ended).isEmpty();
-    assertThat(second.drains.state("gpu-2")).isEqualTo("drained");
+    assertThat(second.drains.state("gpu-2")).isEqualTo(Drains.State.DRAINED);
     assertThat(ask(second, 0).reason).contains("on GPU 0 of gpu-1");
   }
 
