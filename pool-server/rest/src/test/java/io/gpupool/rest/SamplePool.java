@@ -74,46 +74,48 @@ public final class SamplePool implements PoolReader, PoolStub {
     snapshot =
         new PoolSnapshot(
             "gpu-1",
-            List.of(
-                ServerInfo.newBuilder()
-                    .setName("gpu-1")
-                    .setAddress("gpu-1:7642")
-                    .setVersion("0.1.0")
-                    .setGpus(2)
-                    .setUpMillis(90_000)
-                    .setBackend("soft")
-                    .setState(ServerInfo.State.STATE_READY)
-                    .build()),
-            IntStream.range(0, 2).mapToObj(SamplePool::gpu).toList(),
-            IntStream.rangeClosed(1, leases).mapToObj(SamplePool::lease).toList(),
-            List.of(
-                QueueInfo.newBuilder()
-                    .setId("Q3")
-                    .setPosition(1)
-                    .setPriority(-2)
-                    .setHolder(HOLDER)
-                    .setTenant("vision")
-                    .setWanted("1 GPU at 0.5")
-                    .setReason(
-                        RejectionReason.newBuilder()
-                            .setNotRecorded(
-                                RejectionReason.NotRecorded.newBuilder().setProblem("no room")))
-                    .setWaitedMillis(2500)
-                    .setGpus(0.5)
-                    .setModel("none there is")
-                    .build()),
-            Set.of("Q3"),
-            List.of(
-                SessionInfo.newBuilder()
-                    .setId("00112233445566778899aabbccddeeff")
-                    .setLeaseId("L1")
-                    .setState(SessionInfo.State.STATE_ATTACHED)
-                    .setClient(HOLDER)
-                    .setServer("gpu-1")
-                    .addUsedMemoryBytes(1L << 33)
-                    .setCallsPerSecond(Double.NaN)
-                    .build()),
-            List.of(partition(17)),
+            new PoolSnapshot.Resources(
+                List.of(
+                    ServerInfo.newBuilder()
+                        .setName("gpu-1")
+                        .setAddress("gpu-1:7642")
+                        .setVersion("0.1.0")
+                        .setGpus(2)
+                        .setUpMillis(90_000)
+                        .setBackend("soft")
+                        .setState(ServerInfo.State.STATE_READY)
+                        .build()),
+                IntStream.range(0, 2).mapToObj(SamplePool::gpu).toList(),
+                List.of(partition(17))),
+            new PoolSnapshot.Workload(
+                IntStream.rangeClosed(1, leases).mapToObj(SamplePool::lease).toList(),
+                List.of(
+                    QueueInfo.newBuilder()
+                        .setId("Q3")
+                        .setPosition(1)
+                        .setPriority(-2)
+                        .setHolder(HOLDER)
+                        .setTenant("vision")
+                        .setWanted("1 GPU at 0.5")
+                        .setReason(
+                            RejectionReason.newBuilder()
+                                .setNotRecorded(
+                                    RejectionReason.NotRecorded.newBuilder().setProblem("no room")))
+                        .setWaitedMillis(2500)
+                        .setGpus(0.5)
+                        .setModel("none there is")
+                        .build()),
+                Set.of("Q3"),
+                List.of(
+                    SessionInfo.newBuilder()
+                        .setId("00112233445566778899aabbccddeeff")
+                        .setLeaseId("L1")
+                        .setState(SessionInfo.State.STATE_ATTACHED)
+                        .setClient(HOLDER)
+                        .setServer("gpu-1")
+                        .addUsedMemoryBytes(1L << 33)
+                        .setCallsPerSecond(Double.NaN)
+                        .build())),
             List.of(
                 TenantInfo.newBuilder()
                     .setName("vision")
@@ -190,13 +192,9 @@ public final class SamplePool implements PoolReader, PoolStub {
   public PoolSnapshot atAnotherServer() {
     return new PoolSnapshot(
         "gpu-2",
-        snapshot.servers(),
-        snapshot.gpus(),
-        snapshot.leases(),
-        snapshot.queue(),
-        Set.of(),
-        snapshot.sessions(),
-        snapshot.partitions(),
+        snapshot.resources(),
+        new PoolSnapshot.Workload(
+            snapshot.leases(), snapshot.queue(), Set.of(), snapshot.sessions()),
         snapshot.tenants(),
         List.of());
   }
@@ -206,13 +204,9 @@ public final class SamplePool implements PoolReader, PoolStub {
     snapshot =
         new PoolSnapshot(
             was.server(),
-            was.servers(),
-            was.gpus(),
-            leases,
-            was.queue(),
-            was.requestsHere(),
-            was.sessions(),
-            was.partitions(),
+            was.resources(),
+            new PoolSnapshot.Workload(
+                leases, was.queue(), was.workload().requestsHere(), was.sessions()),
             was.tenants(),
             was.counts());
   }

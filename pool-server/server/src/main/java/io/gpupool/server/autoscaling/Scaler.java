@@ -46,7 +46,7 @@ final class Scaler {
     if (before.isEmpty()) {
       return new ScalingTarget(Math.max(wanted, servers.size()), nowMillis);
     }
-    boolean tooSoon = nowMillis - before.get().changedAtMillis() < policy.coolDownMillis();
+    boolean tooSoon = nowMillis - before.get().changedAtMillis() < policy.delays().coolDownMillis();
     if (wanted == before.get().servers() || (wanted < before.get().servers() && tooSoon)) {
       return before.get();
     }
@@ -66,7 +66,7 @@ final class Scaler {
       List<ServerLoad> servers, List<PendingRequest> waiting, ScalingPolicy policy) {
     double gpus =
         waiting.stream()
-            .filter(demand -> demand.waitedMillis() >= policy.scaleOutDelayMillis())
+            .filter(demand -> demand.waitedMillis() >= policy.delays().scaleOutMillis())
             .mapToDouble(PendingRequest::gpus)
             .sum();
     double lacking = gpus + Math.max(0, policy.headroomGpus() - ready(servers));
@@ -84,7 +84,7 @@ final class Scaler {
     while (kept > 0) {
       ServerLoad last = servers.get(kept - 1);
       boolean idleForLong =
-          !last.leased() && (!last.open() || last.idleMillis() >= policy.scaleInDelayMillis());
+          !last.leased() && (!last.open() || last.idleMillis() >= policy.delays().scaleInMillis());
       int readyWithout = ready - (last.open() ? last.gpus() : 0);
       if (!idleForLong || (last.open() && readyWithout < policy.headroomGpus())) {
         break;

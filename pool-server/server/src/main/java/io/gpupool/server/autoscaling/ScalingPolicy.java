@@ -14,9 +14,6 @@ import java.util.TreeSet;
  * @param minServers the fewest servers
  * @param maxServers the most servers
  * @param headroomGpus GPUs to keep ready on servers without leases
- * @param scaleOutDelayMillis how long a request waits before a server is added for it
- * @param scaleInDelayMillis how long a server has no lease before it is removed
- * @param coolDownMillis how long after any change no server is removed
  */
 public record ScalingPolicy(
     String servers,
@@ -25,11 +22,18 @@ public record ScalingPolicy(
     int minServers,
     int maxServers,
     int headroomGpus,
-    long scaleOutDelayMillis,
-    long scaleInDelayMillis,
-    long coolDownMillis) {
+    Delays delays) {
+  /**
+   * The delays before a change.
+   *
+   * @param scaleOutMillis how long a request waits before a server is added for it
+   * @param scaleInMillis how long a server has no lease before it is removed
+   * @param coolDownMillis how long after any change no server is removed
+   */
+  record Delays(long scaleOutMillis, long scaleInMillis, long coolDownMillis) {}
+
   static final ScalingPolicy DEFAULT =
-      new ScalingPolicy("", "", 0, 0, 1000, 0, 10_000, 600_000, 300_000);
+      new ScalingPolicy("", "", 0, 0, 1000, 0, new Delays(10_000, 600_000, 300_000));
 
   private static final Set<String> KEYS =
       Set.of(
@@ -80,9 +84,10 @@ public record ScalingPolicy(
         (int) number(metadata, "minServers", DEFAULT.minServers, 100_000),
         (int) number(metadata, "maxServers", DEFAULT.maxServers, 100_000),
         (int) number(metadata, "headroomGpus", DEFAULT.headroomGpus, 1_000_000),
-        millis(metadata, "scaleOutDelaySeconds", DEFAULT.scaleOutDelayMillis),
-        millis(metadata, "scaleInDelaySeconds", DEFAULT.scaleInDelayMillis),
-        millis(metadata, "coolDownSeconds", DEFAULT.coolDownMillis));
+        new Delays(
+            millis(metadata, "scaleOutDelaySeconds", DEFAULT.delays.scaleOutMillis),
+            millis(metadata, "scaleInDelaySeconds", DEFAULT.delays.scaleInMillis),
+            millis(metadata, "coolDownSeconds", DEFAULT.delays.coolDownMillis)));
   }
 
   private static long millis(Map<String, String> metadata, String key, long otherwiseMillis) {

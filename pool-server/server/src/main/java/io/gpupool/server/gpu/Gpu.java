@@ -13,8 +13,6 @@ import java.util.Optional;
  *
  * @param server name of the server that has it
  * @param ordinal its number there, as the worker's backend counts
- * @param computeCapability for example {@code 9.0}
- * @param driverVersion as CUDA counts: 13000 is 13.0
  * @param labels that the server's operator has given it
  * @param facts other facts from its backend
  */
@@ -22,10 +20,7 @@ public record Gpu(
     String server,
     int ordinal,
     String uuid,
-    String name,
-    long memoryBytes,
-    String computeCapability,
-    int driverVersion,
+    GpuModel model,
     Map<String, String> labels,
     GpuFacts facts)
     implements Selection.Properties {
@@ -33,59 +28,36 @@ public record Gpu(
     labels = Map.copyOf(labels);
   }
 
-  /** Without facts. */
-  public Gpu(
-      String server,
-      int ordinal,
-      String uuid,
-      String name,
-      long memoryBytes,
-      String computeCapability,
-      int driverVersion,
-      Map<String, String> labels) {
-    this(
-        server,
-        ordinal,
-        uuid,
-        name,
-        memoryBytes,
-        computeCapability,
-        driverVersion,
-        labels,
-        GpuFacts.NONE);
+  /** Makes a GPU without labels and facts. */
+  public Gpu(String server, int ordinal, String uuid, GpuModel model) {
+    this(server, ordinal, uuid, model, Map.of(), GpuFacts.NONE);
   }
 
-  /** Without labels and facts. */
-  public Gpu(
-      String server,
-      int ordinal,
-      String uuid,
-      String name,
-      long memoryBytes,
-      String computeCapability,
-      int driverVersion) {
-    this(server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, Map.of());
+  public String name() {
+    return model.name();
+  }
+
+  public long memoryBytes() {
+    return model.memoryBytes();
+  }
+
+  public String computeCapability() {
+    return model.computeCapability();
+  }
+
+  public int driverVersion() {
+    return model.driverVersion();
   }
 
   /**
    * The same under another ordinal and UUID: those of the whole server, where it was asked alone.
    */
   public Gpu as(int otherOrdinal, String otherUuid) {
-    return new Gpu(
-        server,
-        otherOrdinal,
-        otherUuid,
-        name,
-        memoryBytes,
-        computeCapability,
-        driverVersion,
-        labels,
-        facts);
+    return new Gpu(server, otherOrdinal, otherUuid, model, labels, facts);
   }
 
   public Gpu withLabels(Map<String, String> others) {
-    return new Gpu(
-        server, ordinal, uuid, name, memoryBytes, computeCapability, driverVersion, others, facts);
+    return new Gpu(server, ordinal, uuid, model, others, facts);
   }
 
   /** Its labels as {@code NAME=VALUE}, in order. */
@@ -102,18 +74,18 @@ public record Gpu(
   }
 
   public Share whole() {
-    return new Share(memoryBytes, Share.WHOLE_COMPUTE);
+    return new Share(memoryBytes(), Share.WHOLE_COMPUTE);
   }
 
   @Override
   public Optional<String> property(String key) {
     return switch (key) {
-      case "model" -> Optional.of(name);
+      case "model" -> Optional.of(name());
       case "server" -> Optional.of(server);
       case "gpu" -> Optional.of(Integer.toString(ordinal));
       case "uuid" -> Optional.of(uuid);
-      case "cc" -> Optional.of(computeCapability);
-      case "driver" -> Optional.of(driverVersion / 1000 + "." + driverVersion % 1000 / 10);
+      case "cc" -> Optional.of(computeCapability());
+      case "driver" -> Optional.of(driverVersion() / 1000 + "." + driverVersion() % 1000 / 10);
       default ->
           key.startsWith(Selector.LABEL)
               ? Optional.ofNullable(labels.get(key.substring(Selector.LABEL.length())))
@@ -127,6 +99,12 @@ public record Gpu(
   }
 
   public String describe() {
-    return label() + ": " + name + ", " + new ByteSize(memoryBytes) + ", cc " + computeCapability;
+    return label()
+        + ": "
+        + name()
+        + ", "
+        + new ByteSize(memoryBytes())
+        + ", cc "
+        + computeCapability();
   }
 }

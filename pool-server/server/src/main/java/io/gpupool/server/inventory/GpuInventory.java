@@ -4,6 +4,7 @@ package io.gpupool.server.inventory;
 import io.gpupool.server.driver.DriverSearch;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
+import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.options.ServerOptions;
@@ -174,10 +175,11 @@ public final class GpuInventory {
                 server,
                 Integer.parseInt(fields.get("ordinal")),
                 fields.getOrDefault("uuid", ""),
-                HolderName.plain(line.substring(nameAt + " name=".length())),
-                Long.parseLong(fields.get("memory")),
-                fields.getOrDefault("cc", ""),
-                Integer.parseInt(fields.getOrDefault("driver", "0")),
+                new GpuModel(
+                    HolderName.plain(line.substring(nameAt + " name=".length())),
+                    Long.parseLong(fields.get("memory")),
+                    fields.getOrDefault("cc", ""),
+                    Integer.parseInt(fields.getOrDefault("driver", "0"))),
                 Map.of(),
                 facts(fields)));
       } catch (IllegalArgumentException e) {

@@ -2,6 +2,8 @@
 package io.gpupool.server.placement;
 
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuFacts;
+import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
@@ -66,11 +68,9 @@ public final class PlacementTrial {
                     name,
                     gpu,
                     "GPU-" + server + "-" + gpu,
-                    MODELS[model],
-                    MEMORY_BYTES[model],
-                    "9.0",
-                    13000,
-                    labels)));
+                    new GpuModel(MODELS[model], MEMORY_BYTES[model], "9.0", 13000),
+                    labels,
+                    GpuFacts.NONE)));
       }
     }
   }

@@ -11,6 +11,7 @@ import io.gpupool.control.v1.ListSessionsReply;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
+import io.gpupool.server.gpu.GpuModel;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
@@ -82,10 +83,11 @@ public final class ServerForm {
                     record.getName(),
                     gpu.getOrdinal(),
                     gpu.getUuid(),
-                    gpu.getName(),
-                    gpu.getMemoryBytes(),
-                    gpu.getComputeCapability(),
-                    gpu.getDriverVersion(),
+                    new GpuModel(
+                        gpu.getName(),
+                        gpu.getMemoryBytes(),
+                        gpu.getComputeCapability(),
+                        gpu.getDriverVersion()),
                     gpu.getLabelsList().stream()
                         .map(label -> label.split("=", 2))
                         .collect(Collectors.toMap(label -> label[0], label -> label[1])),

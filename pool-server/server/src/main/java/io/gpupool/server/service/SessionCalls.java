@@ -142,9 +142,9 @@ public final class SessionCalls {
       Replies.answer(
           reply,
           OpenSessionReply.newBuilder()
-              .setSessionId(ByteString.copyFrom(session.id.bytes()))
-              .setSessionKey(ByteString.copyFrom(session.key.bytes()))
-              .setPeerKey(ByteString.copyFrom(session.peerKey.bytes()))
+              .setSessionId(ByteString.copyFrom(session.id().bytes()))
+              .setSessionKey(ByteString.copyFrom(session.key().bytes()))
+              .setPeerKey(ByteString.copyFrom(session.peerKey().bytes()))
               .setCallStreamPort(streams.port())
               .setCallStreamClear(streams.isClear())
               .addAllServers(view.leases().serversOf(lease))
@@ -170,7 +170,7 @@ public final class SessionCalls {
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
           .filter(session ->
-              AuthInterceptor.principal().mayUse(session.lease.tenant(), session.lease.pod()))
+              AuthInterceptor.principal().mayUse(session.lease().tenant(), session.lease().pod()))
           .ifPresent(session -> session.end("its program has ended"));
       Replies.answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
@@ -182,8 +182,8 @@ public final class SessionCalls {
     Principal principal = AuthInterceptor.principal();
     Optional<Session> session =
         sessions.all().stream()
-            .filter(s -> s.id.toString().equals(request.getId()))
-            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease.tenant()))
+            .filter(s -> s.id().toString().equals(request.getId()))
+            .filter(s -> s.state() != Session.State.ENDING && principal.mayUse(s.lease().tenant()))
             .findFirst();
     if (session.isEmpty()) {
       endElsewhere(request.getId(), principal, reply);
@@ -193,8 +193,8 @@ public final class SessionCalls {
     audited.run(
         reply,
         "session.end",
-        found.lease.id().text() + "/" + found.id,
-        found.client.toString(),
+        found.lease().id().text() + "/" + found.id(),
+        found.client().toString(),
         () -> found.end("it was ended by " + principal.text()),
         EndSessionReply.getDefaultInstance());
   }

@@ -54,7 +54,7 @@ final class LeaseExports {
         default -> throw new WireException("what to share? " + message);
       }
     } catch (WireException e) {
-      LOG.warn("lease {} session {}: {}", lease.id(), from.id.brief(), e.getMessage());
+      LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
       from.worker().send(refusal(message, "malformed", e.getMessage()));
     }
   }
@@ -66,7 +66,7 @@ final class LeaseExports {
         // First of all, or it would be taken for that of the next message.
         descriptor = OptionalInt.of(from.worker().takeDescriptor());
       } catch (IOException e) {
-        LOG.warn("lease {} session {}: {}", lease.id(), from.id.brief(), e.getMessage());
+        LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
         from.worker().send(refusal(message, "unsupported", e.getMessage()));
         return;
       }

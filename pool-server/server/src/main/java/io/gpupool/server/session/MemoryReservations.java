@@ -54,7 +54,7 @@ final class MemoryReservations {
               + new ByteSize(worker)
               + " (--worker-memory); end some programs, or try again later");
     }
-    long own = sessions.stream().filter(session -> session.lease.tenant().equals(tenant)).count();
+    long own = sessions.stream().filter(session -> session.lease().tenant().equals(tenant)).count();
     if (!tenant.isEmpty()
         && own > 0
         && (own + 1) * worker > PARTS_OF_ONE_TENANT * (roomBytes - worker)) {

@@ -40,7 +40,7 @@ final class PeerConnector {
   void ask(Session session, TextMessage message) {
     OptionalInt link = link(message);
     if (link.isEmpty()) {
-      LOG.warn("lease {} session {}: {}", session.lease.id(), session.id.brief(), message);
+      LOG.warn("lease {} session {}: {}", session.lease().id(), session.id().brief(), message);
       return;
     }
     Optional<String> wrong = rejectionReason(session, link.getAsInt(), false);
@@ -57,9 +57,9 @@ final class PeerConnector {
           .peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage());
       return;
     }
-    session.peers.add(link.getAsInt());
+    session.peers().add(link.getAsInt());
     dialer
-        .dial(session.lease.topology().servers().get(link.getAsInt()), hello)
+        .dial(session.lease().topology().servers().get(link.getAsInt()), hello)
         .whenComplete((stream, failure) ->
             control.execute(() -> {
               if (failure == null) {
@@ -85,7 +85,7 @@ final class PeerConnector {
       stream.refuse(ServerHello.refused(ServerHello.BAD_SESSION, wrong.get()));
       return;
     }
-    session.peers.add(link);
+    session.peers().add(link);
     stream
         .accept(ServerHello.accepted(version))
         .whenComplete((taken, failure) ->
@@ -100,7 +100,7 @@ final class PeerConnector {
 
   /** Why a session has no connection with this place of its lease, from there or to there. */
   private static Optional<String> rejectionReason(Session session, int link, boolean fromThere) {
-    LeaseTopology topology = session.lease.topology();
+    LeaseTopology topology = session.lease().topology();
     int own = topology.place().orElseThrow();
     if (link < 0 || link >= topology.servers().size() || (fromThere ? link <= own : link >= own)) {
       return Optional.of(
@@ -112,7 +112,7 @@ final class PeerConnector {
               + " of "
               + topology.servers().size());
     }
-    return session.peers.contains(link)
+    return session.peers().contains(link)
         ? Optional.of("link " + link + " has been connected already")
         : Optional.empty();
   }
@@ -127,11 +127,11 @@ final class PeerConnector {
 
   private static void failed(Session session, int link, Throwable failure) {
     Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    String server = session.lease.topology().servers().get(link);
+    String server = session.lease().topology().servers().get(link);
     LOG.warn(
         "lease {} session {}: no connection to the program's worker at {}: {}",
-        session.lease.id(),
-        session.id.brief(),
+        session.lease().id(),
+        session.id().brief(),
         server,
         inner.getMessage());
     if (session.state() == Session.State.ATTACHED) {
@@ -145,7 +145,7 @@ final class PeerConnector {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease.topology().place(),
+        session.lease().topology().place(),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

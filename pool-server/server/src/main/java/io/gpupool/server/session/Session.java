@@ -58,18 +58,15 @@ public final class Session implements LeasedSession, WorkerSession {
 
   private static final Logger LOG = LoggerFactory.getLogger(Session.class);
 
-  public final SessionId id;
-  public final SessionKey key;
-
-  /** Opens connections of the program's workers at other servers. */
-  public final SessionKey peerKey;
-
-  public final Lease lease;
+  private final SessionId id;
+  private final SessionKey key;
+  private final SessionKey peerKey;
+  private final Lease lease;
   private final int slot;
-  public final HolderName client;
+  private final HolderName client;
   private final DriverEnvironment environment;
-  final Principal principal;
-  public final long openedAtNanos;
+  private final Principal principal;
+  private final long openedAtNanos;
 
   /** What the lease had been granted of each of its GPUs when this was opened. */
   private final List<Long> grantedBefore;
@@ -86,7 +83,7 @@ public final class Session implements LeasedSession, WorkerSession {
   private final List<Runnable> onJoined = new ArrayList<>();
 
   /** Links of its program with which its worker is connected, or was. */
-  final Set<Integer> peers = new HashSet<>();
+  private final Set<Integer> peers = new HashSet<>();
 
   private final Timers.Cancellable connectTimer;
   private Timers.Cancellable startTimer = () -> {};
@@ -127,6 +124,42 @@ public final class Session implements LeasedSession, WorkerSession {
     connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
   }
 
+  public SessionId id() {
+    return id;
+  }
+
+  public SessionKey key() {
+    return key;
+  }
+
+  /** The key that opens connections of the program's workers at other servers. */
+  public SessionKey peerKey() {
+    return peerKey;
+  }
+
+  public Lease lease() {
+    return lease;
+  }
+
+  /** The process that opened the session. */
+  public HolderName client() {
+    return client;
+  }
+
+  /** The principal that opened the session. */
+  Principal principal() {
+    return principal;
+  }
+
+  /** Links of its program with which its worker is connected, or was. */
+  Set<Integer> peers() {
+    return peers;
+  }
+
+  public long openedAtNanos() {
+    return openedAtNanos;
+  }
+
   /** What its lease's share of a GPU's time comes to since it was opened. */
   public long grantedNanos(int part, long nowNanos) {
     return Math.max(0, lease.time().grantedNanos(part, nowNanos) - grantedBefore.get(part));
@@ -157,7 +190,7 @@ public final class Session implements LeasedSession, WorkerSession {
 
   @Override
   public long calls() {
-    return stats.calls();
+    return stats.calls().total();
   }
 
   @Override

@@ -36,7 +36,7 @@ final class SessionAdmission {
               + limits.perLease()
               + " processes already (--lease-sessions); end some, or ask for another lease");
     }
-    long own = sessions.stream().filter(s -> s.lease.tenant().equals(lease.tenant())).count();
+    long own = sessions.stream().filter(s -> s.lease().tenant().equals(lease.tenant())).count();
     if (own >= limits.perTenant()) {
       throw new InvalidRequestException(
           named(lease.tenant())

@@ -8,53 +8,81 @@ import io.gpupool.wire.TextMessage;
  * The statistics of a session as its worker last reported them: totals since its start.
  *
  * @param atNanos when the worker reported them
- * @param fencedCalls those of the calls that were answered
- * @param peerReceivedBytes from the program's workers at other servers
- * @param memoryRefused allocations beyond the lease's memory
- * @param driverMemoryBytes the part of its memory that the driver takes by itself
- * @param callsPerSecond between this report and the one before
  * @param waiting whether its program waits for the GPU
  */
 public record SessionStats(
     long atNanos,
-    long calls,
-    long fencedCalls,
-    double callsPerSecond,
-    long receivedBytes,
-    long sentBytes,
-    long peerReceivedBytes,
-    long peerSentBytes,
-    long gpuNanos,
-    long waitedNanos,
-    long throttledNanos,
-    long memoryRefused,
-    long driverMemoryBytes,
+    Calls calls,
+    Traffic traffic,
+    GpuTime gpuTime,
+    Memory memory,
     boolean waiting,
     String lastError) {
   static final SessionStats NONE =
-      new SessionStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, "");
+      new SessionStats(
+          0,
+          new Calls(0, 0, 0),
+          new Traffic(0, 0, 0, 0),
+          new GpuTime(0, 0, 0),
+          new Memory(0, 0),
+          false,
+          "");
 
-  /** Takes in a {@code stats} message; fields that are missing or unreadable count as 0. */
+  /**
+   * The CUDA calls of the program.
+   *
+   * @param fenced those that were answered
+   * @param perSecond between this report and the one before
+   */
+  public record Calls(long total, long fenced, double perSecond) {}
+
+  /**
+   * The bytes of the program's call stream.
+   *
+   * @param peerReceivedBytes from the program's workers at other servers
+   * @param peerSentBytes to the program's workers at other servers
+   */
+  public record Traffic(
+      long receivedBytes, long sentBytes, long peerReceivedBytes, long peerSentBytes) {}
+
+  /** The time of the GPU that the program used, waited for, and was kept from by a hard share. */
+  public record GpuTime(long usedNanos, long waitedNanos, long throttledNanos) {}
+
+  /**
+   * The GPU memory of the program.
+   *
+   * @param refused allocations beyond the lease's memory
+   * @param driverBytes the part of its memory that the driver takes by itself
+   */
+  public record Memory(long refused, long driverBytes) {}
+
+  /**
+   * Returns the statistics of a {@code stats} message; fields that are missing or unreadable count
+   * as 0.
+   */
   SessionStats next(TextMessage message, long nowNanos) {
-    long nextCalls = number(message, "calls");
-    double seconds = (nowNanos - atNanos) / 1e9;
-    double rate = atNanos == 0 || seconds <= 0 ? 0 : Math.max(0, nextCalls - calls) / seconds;
     return new SessionStats(
         nowNanos,
-        nextCalls,
-        Math.min(nextCalls, number(message, "fenced")),
-        rate,
-        number(message, "bytesIn"),
-        number(message, "bytesOut"),
-        number(message, "peerBytesIn"),
-        number(message, "peerBytesOut"),
-        number(message, "gpuNanos"),
-        number(message, "waitedNanos"),
-        number(message, "throttledNanos"),
-        number(message, "refused"),
-        number(message, "driverMemory"),
+        nextCalls(message, nowNanos),
+        new Traffic(
+            number(message, "bytesIn"),
+            number(message, "bytesOut"),
+            number(message, "peerBytesIn"),
+            number(message, "peerBytesOut")),
+        new GpuTime(
+            number(message, "gpuNanos"),
+            number(message, "waitedNanos"),
+            number(message, "throttledNanos")),
+        new Memory(number(message, "refused"), number(message, "driverMemory")),
         number(message, "waits") > 0,
         HolderName.plain(message.get("lastError").orElse("")));
+  }
+
+  private Calls nextCalls(TextMessage message, long nowNanos) {
+    long total = number(message, "calls");
+    double seconds = (nowNanos - atNanos) / 1e9;
+    double rate = atNanos == 0 || seconds <= 0 ? 0 : Math.max(0, total - calls.total()) / seconds;
+    return new Calls(total, Math.min(total, number(message, "fenced")), rate);
   }
 
   private static long number(TextMessage message, String key) {

@@ -98,7 +98,7 @@ public final class Sessions {
   }
 
   public Optional<Session> find(SessionId id, SessionKey key) {
-    return Optional.ofNullable(sessions.get(id)).filter(session -> session.key.matches(key));
+    return Optional.ofNullable(sessions.get(id)).filter(session -> session.key().matches(key));
   }
 
   public List<Session> all() {
@@ -140,7 +140,7 @@ public final class Sessions {
   /** The key is the only proof, and told to those alone who opened the session. */
   private void joinAsPeer(ClientHello hello, CallStream stream, int version) {
     Session session = sessions.get(hello.session());
-    if (session == null || !session.peerKey.matches(hello.key())) {
+    if (session == null || !session.peerKey().matches(hello.key())) {
       LOG.warn(
           "a peer connection to session {} is refused: {}",
           hello.session().brief(),
@@ -148,7 +148,7 @@ public final class Sessions {
       stream.refuse(
           ServerHello.refused(
               ServerHello.BAD_SESSION, "no such session, or it has another peer key"));
-    } else if (!tokens.stillHolds(session.principal)) {
+    } else if (!tokens.stillHolds(session.principal())) {
       stream.refuse(
           ServerHello.refused(
               ServerHello.DENIED,
@@ -159,7 +159,7 @@ public final class Sessions {
   }
 
   private void join(Session session, CallStream stream, int version) {
-    if (tokens.stillHolds(session.principal)) {
+    if (tokens.stillHolds(session.principal())) {
       session.join(stream, version);
     } else {
       stream.refuse(
@@ -173,25 +173,26 @@ public final class Sessions {
   /** Counts what a session has done, as its worker last told. */
   public static void countCalls(ServerMetrics metrics, Session session) {
     SessionStats stats = session.stats();
-    String tenant = session.lease.tenant();
-    metrics.add(Metric.SESSION_CALLS, stats.fencedCalls(), tenant, "fenced");
-    metrics.add(Metric.SESSION_CALLS, stats.calls() - stats.fencedCalls(), tenant, "posted");
-    metrics.add(Metric.RECEIVED_BYTES, stats.receivedBytes(), tenant);
-    metrics.add(Metric.SENT_BYTES, stats.sentBytes(), tenant);
-    metrics.add(Metric.PEER_RECEIVED_BYTES, stats.peerReceivedBytes(), tenant);
-    metrics.add(Metric.PEER_SENT_BYTES, stats.peerSentBytes(), tenant);
-    metrics.add(Metric.MEMORY_REFUSED, stats.memoryRefused(), tenant);
+    String tenant = session.lease().tenant();
+    metrics.add(Metric.SESSION_CALLS, stats.calls().fenced(), tenant, "fenced");
+    metrics.add(
+        Metric.SESSION_CALLS, stats.calls().total() - stats.calls().fenced(), tenant, "posted");
+    metrics.add(Metric.RECEIVED_BYTES, stats.traffic().receivedBytes(), tenant);
+    metrics.add(Metric.SENT_BYTES, stats.traffic().sentBytes(), tenant);
+    metrics.add(Metric.PEER_RECEIVED_BYTES, stats.traffic().peerReceivedBytes(), tenant);
+    metrics.add(Metric.PEER_SENT_BYTES, stats.traffic().peerSentBytes(), tenant);
+    metrics.add(Metric.MEMORY_REFUSED, stats.memory().refused(), tenant);
   }
 
   private void gone(SessionId id) {
     Session session = sessions.remove(id);
     if (session != null) {
       countCalls(leases.metrics(), session);
-      exports.get(session.lease).gone(session);
-      if (session.lease.sessions().size() == 1) {
-        exports.remove(session.lease).close();
+      exports.get(session.lease()).gone(session);
+      if (session.lease().sessions().size() == 1) {
+        exports.remove(session.lease()).close();
       }
-      leases.sessionGone(session.lease, session);
+      leases.sessionGone(session.lease(), session);
     }
   }
 }

@@ -16,42 +16,80 @@ import java.util.Set;
  * A snapshot of the pool, as far as one caller may see it.
  *
  * @param server the server that tells it
- * @param requestsHere the ids of requests whose clients are connected to this server
- * @param counts what has happened on this server since its start
+ * @param counts the counters of that server since its start
  */
 public record PoolSnapshot(
     String server,
-    List<ServerInfo> servers,
-    List<GpuInfo> gpus,
-    List<LeaseInfo> leases,
-    List<QueueInfo> queue,
-    Set<String> requestsHere,
-    List<SessionInfo> sessions,
-    List<PartitionInfo> partitions,
+    Resources resources,
+    Workload workload,
     List<TenantInfo> tenants,
     List<MetricSample> counts) {
-  /**
-   * Without other servers and their GPUs, leases, sessions and requests. Tenants are the pool's.
-   */
-  public PoolSnapshot ofThisServer() {
-    List<LeaseInfo> own = leases.stream().filter(this::isHere).toList();
-    return new PoolSnapshot(
-        server,
-        servers.stream().filter(info -> info.getName().equals(server)).toList(),
-        gpus.stream().filter(gpu -> gpu.getServer().equals(server)).toList(),
-        own,
-        queue.stream().filter(request -> requestsHere.contains(request.getId())).toList(),
-        requestsHere,
-        sessions.stream().filter(session -> session.getServer().equals(server)).toList(),
-        partitions.stream()
-            .filter(partition -> partition.getRef().getServer().equals(server))
-            .toList(),
-        tenants,
-        counts);
+  /** The resources of the pool. */
+  public record Resources(
+      List<ServerInfo> servers, List<GpuInfo> gpus, List<PartitionInfo> partitions) {
+    private Resources of(String server) {
+      return new Resources(
+          servers.stream().filter(info -> info.getName().equals(server)).toList(),
+          gpus.stream().filter(gpu -> gpu.getServer().equals(server)).toList(),
+          partitions.stream()
+              .filter(partition -> partition.getRef().getServer().equals(server))
+              .toList());
+    }
   }
 
-  private boolean isHere(LeaseInfo lease) {
-    return lease.getGrantsList().stream()
-        .anyMatch(use -> use.getGrant().getServer().equals(server));
+  /**
+   * The use of the pool.
+   *
+   * @param requestsHere the ids of requests whose clients are connected to the server that tells it
+   */
+  public record Workload(
+      List<LeaseInfo> leases,
+      List<QueueInfo> queue,
+      Set<String> requestsHere,
+      List<SessionInfo> sessions) {
+    private Workload of(String server) {
+      return new Workload(
+          leases.stream().filter(lease -> hasGpuOf(lease, server)).toList(),
+          queue.stream().filter(request -> requestsHere.contains(request.getId())).toList(),
+          requestsHere,
+          sessions.stream().filter(session -> session.getServer().equals(server)).toList());
+    }
+
+    private static boolean hasGpuOf(LeaseInfo lease, String server) {
+      return lease.getGrantsList().stream()
+          .anyMatch(use -> use.getGrant().getServer().equals(server));
+    }
+  }
+
+  public List<ServerInfo> servers() {
+    return resources.servers();
+  }
+
+  public List<GpuInfo> gpus() {
+    return resources.gpus();
+  }
+
+  public List<PartitionInfo> partitions() {
+    return resources.partitions();
+  }
+
+  public List<LeaseInfo> leases() {
+    return workload.leases();
+  }
+
+  public List<QueueInfo> queue() {
+    return workload.queue();
+  }
+
+  public List<SessionInfo> sessions() {
+    return workload.sessions();
+  }
+
+  /**
+   * Returns the snapshot without other servers and their GPUs, leases, sessions and requests.
+   * Tenants are the pool's.
+   */
+  public PoolSnapshot ofThisServer() {
+    return new PoolSnapshot(server, resources.of(server), workload.of(server), tenants, counts);
   }
 }

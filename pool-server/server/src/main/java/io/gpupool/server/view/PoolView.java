@@ -25,13 +25,15 @@ public record PoolView(
   PoolSnapshot snapshot(Principal principal, AdminView admin) {
     return new PoolSnapshot(
         directory.name(),
-        servers.list().getServersList(),
-        gpus.list().getGpusList(),
-        leases.list(principal).getLeasesList(),
-        queue.list(principal).getRequestsList(),
-        queue.idsHere(),
-        sessions.list(principal).getSessionsList(),
-        admin.partitions(principal).getPartitionsList(),
+        new PoolSnapshot.Resources(
+            servers.list().getServersList(),
+            gpus.list().getGpusList(),
+            admin.partitions(principal).getPartitionsList()),
+        new PoolSnapshot.Workload(
+            leases.list(principal).getLeasesList(),
+            queue.list(principal).getRequestsList(),
+            queue.idsHere(),
+            sessions.list(principal).getSessionsList()),
         admin.tenants(principal).getTenantsList(),
         metrics.rows(principal));
   }

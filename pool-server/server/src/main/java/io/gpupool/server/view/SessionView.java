@@ -28,7 +28,7 @@ public record SessionView(
   public ListSessionsReply list(Principal principal) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
-      if (principal.maySee(session.lease.tenant())) {
+      if (principal.maySee(session.lease().tenant())) {
         reply.addSessions(info(session));
       }
     }
@@ -50,7 +50,7 @@ public record SessionView(
   /** The sessions of a lease, those of this server first. */
   List<SessionInfo> of(Lease lease) {
     Stream<SessionInfo> here =
-        sessions.all().stream().filter(session -> session.lease == lease).map(this::info);
+        sessions.all().stream().filter(session -> session.lease() == lease).map(this::info);
     Stream<SessionInfo> elsewhere =
         statuses.all().values().stream()
             .flatMap(status -> status.sessions().stream())
@@ -62,28 +62,28 @@ public record SessionView(
     SessionStats stats = session.stats();
     SessionInfo.Builder info =
         SessionInfo.newBuilder()
-            .setId(session.id.toString())
-            .setLeaseId(session.lease.id().text())
+            .setId(session.id().toString())
+            .setLeaseId(session.lease().id().text())
             .setState(SessionInfo.State.valueOf("STATE_" + session.state()))
-            .setClient(session.client.message())
+            .setClient(session.client().message())
             .setWorkerPid(session.workerPid())
-            .setCalls(stats.calls())
-            .setCallsPerSecond(stats.callsPerSecond())
-            .setReceivedBytes(stats.receivedBytes())
-            .setSentBytes(stats.sentBytes())
-            .setPeerReceivedBytes(stats.peerReceivedBytes())
-            .setPeerSentBytes(stats.peerSentBytes())
+            .setCalls(stats.calls().total())
+            .setCallsPerSecond(stats.calls().perSecond())
+            .setReceivedBytes(stats.traffic().receivedBytes())
+            .setSentBytes(stats.traffic().sentBytes())
+            .setPeerReceivedBytes(stats.traffic().peerReceivedBytes())
+            .setPeerSentBytes(stats.traffic().peerSentBytes())
             .setServer(directory.name())
-            .setGpuNanos(session.lease.time().charge(stats.gpuNanos()))
-            .setWaitedNanos(stats.waitedNanos())
-            .setThrottledNanos(stats.throttledNanos())
-            .setDriverMemoryBytes(stats.driverMemoryBytes())
+            .setGpuNanos(session.lease().time().charge(stats.gpuTime().usedNanos()))
+            .setWaitedNanos(stats.gpuTime().waitedNanos())
+            .setThrottledNanos(stats.gpuTime().throttledNanos())
+            .setDriverMemoryBytes(stats.memory().driverBytes())
             .setLastError(stats.lastError())
-            .setAgeMillis(millisSince(session.openedAtNanos));
-    LeaseTime time = session.lease.time();
+            .setAgeMillis(millisSince(session.openedAtNanos()));
+    LeaseTime time = session.lease().time();
     long now = timers.nowNanos();
-    for (int i = 0; i < session.lease.topology().own().size(); i++) {
-      info.addUsedMemoryBytes(session.lease.ledger().usedBytes(i, session.slot()))
+    for (int i = 0; i < session.lease().topology().own().size(); i++) {
+      info.addUsedMemoryBytes(session.lease().ledger().usedBytes(i, session.slot()))
           .setGrantedGpuNanos(info.getGrantedGpuNanos() + session.grantedNanos(i, now))
           .setDebtGpuNanos(info.getDebtGpuNanos() + time.debtNanos(i, now));
     }

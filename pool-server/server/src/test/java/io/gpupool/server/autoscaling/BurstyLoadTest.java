@@ -95,7 +95,7 @@ class BurstyLoadTest {
       if (targets.get(i).servers() < targets.get(i - 1).servers()) {
         down++;
         assertThat(targets.get(i).changedAtMillis() - targets.get(i - 1).changedAtMillis())
-            .isGreaterThanOrEqualTo(POLICY.coolDownMillis());
+            .isGreaterThanOrEqualTo(POLICY.delays().coolDownMillis());
       }
     }
     // Servers come with a burst and go after it, once or a few times as its leases end.

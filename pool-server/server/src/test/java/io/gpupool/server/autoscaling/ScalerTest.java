@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class ScalerTest {
   private static final ScalingPolicy POLICY = ScalingPolicy.of(Map.of("gpusPerServer", "4"));
-  private static final long LONG_MILLIS = POLICY.scaleInDelayMillis();
+  private static final long LONG_MILLIS = POLICY.delays().scaleInMillis();
 
   @Test
   void next_requestHasWaited_addsWholeServersForIt() {
@@ -50,7 +50,7 @@ class ScalerTest {
   void next_changedLately_waitsForTheCoolDown() {
     PoolLoad idle = load(servers(0, LONG_MILLIS));
     ScalingTarget before = new ScalingTarget(2, 1_000_000);
-    long soon = 1_000_000 + POLICY.coolDownMillis() - 1;
+    long soon = 1_000_000 + POLICY.delays().coolDownMillis() - 1;
     assertThat(Scaler.next(Optional.of(before), idle, POLICY, soon)).isEqualTo(before);
     assertThat(Scaler.next(Optional.of(before), idle, POLICY, soon + 1))
         .isEqualTo(new ScalingTarget(1, soon + 1));

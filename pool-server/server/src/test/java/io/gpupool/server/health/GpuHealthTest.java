@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.records.GpuFault;
 import io.gpupool.server.records.RecordTypes;
@@ -19,8 +20,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 
 class GpuHealthTest {
-  private static final Gpu FIRST = new Gpu("here", 0, "GPU-a", "Test GPU", 8L << 30, "9.0", 13000);
-  private static final Gpu SECOND = new Gpu("here", 1, "GPU-b", "Test GPU", 8L << 30, "9.0", 13000);
+  private static final Gpu FIRST =
+      new Gpu("here", 0, "GPU-a", new GpuModel("Test GPU", 8L << 30, "9.0", 13000));
+  private static final Gpu SECOND =
+      new Gpu("here", 1, "GPU-b", new GpuModel("Test GPU", 8L << 30, "9.0", 13000));
 
   private final ManualTimers timers = new ManualTimers();
   private final RecordStore records;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
+import io.gpupool.server.gpu.GpuModel;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
@@ -17,7 +18,7 @@ class GpuInventoryTest {
                 "warm-up noise\n"
                     + "ordinal=1 uuid=GPU-1 memory=42 cc=9.0 driver=13000 name=NVIDIA H100 x\n",
                 "s"))
-        .containsExactly(new Gpu("s", 1, "GPU-1", "NVIDIA H100 x", 42, "9.0", 13000));
+        .containsExactly(new Gpu("s", 1, "GPU-1", new GpuModel("NVIDIA H100 x", 42, "9.0", 13000)));
   }
 
   @Test

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuFacts;
+import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.Placement.Offer;
@@ -299,7 +301,14 @@ public class PlacementTest {
   @Test
   void place_selectors_lookAtVersionsAndLabels() {
     Gpu old = gpu("a", 0, GIB);
-    Gpu fresh = new Gpu("b", 0, "b0", "NVIDIA B200", GIB, "10.0", 13010, Map.of("zone", "eu/1"));
+    Gpu fresh =
+        new Gpu(
+            "b",
+            0,
+            "b0",
+            new GpuModel("NVIDIA B200", GIB, "10.0", 13010),
+            Map.of("zone", "eu/1"),
+            GpuFacts.NONE);
     assertThat(chosen(List.of(Selector.atLeast("cc", "9.5")), old, fresh)).isEqualTo(fresh);
     assertThat(chosen(List.of(Selector.in("cc", "9.*")), old, fresh)).isEqualTo(old);
     assertThat(chosen(List.of(Selector.atLeast("driver", "13.1")), old, fresh)).isEqualTo(fresh);
@@ -362,6 +371,9 @@ public class PlacementTest {
 
   public static Gpu gpu(String server, int ordinal, long memory) {
     return new Gpu(
-        server, ordinal, server + ordinal, "NVIDIA H100 80GB HBM3", memory, "9.0", 13000);
+        server,
+        ordinal,
+        server + ordinal,
+        new GpuModel("NVIDIA H100 80GB HBM3", memory, "9.0", 13000));
   }
 }

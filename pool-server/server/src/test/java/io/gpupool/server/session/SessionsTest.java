@@ -178,7 +178,7 @@ class SessionsTest {
   private int join(Session session) {
     int[] status = new int[1];
     sessions.join(
-        new ClientHello(1, 1, session.id, session.key),
+        new ClientHello(1, 1, session.id(), session.key()),
         new CallStream() {
           @Override
           public void refuse(ServerHello answer) {

@@ -48,7 +48,7 @@ public final class SessionTerminations {
         .forEach((id, termination) -> {
           if (termination.value().server().equals(server)) {
             sessions.all().stream()
-                .filter(session -> session.id.toString().equals(id))
+                .filter(session -> session.id().toString().equals(id))
                 .forEach(session -> session.end(termination.value().reason()));
             forget(id);
           }
