@@ -26,7 +26,7 @@ import picocli.CommandLine.Parameters;
 public final class BenchCommand implements Callable<Integer> {
   /** Where to measure, and how to tell. */
   static final class Measuring {
-    @Mixin private RunOptions options;
+    @Mixin private RunOptions options = new RunOptions();
 
     @Option(names = "--output", description = "table or json", defaultValue = "table")
     private PoolCommand.Output output = PoolCommand.Output.table;
@@ -47,7 +47,7 @@ public final class BenchCommand implements Callable<Integer> {
     }
   }
 
-  @Mixin private Measuring measuring;
+  @Mixin private Measuring measuring = new Measuring();
 
   @Override
   public Integer call() throws Exception {
@@ -64,7 +64,7 @@ public final class BenchCommand implements Callable<Integer> {
   static final class Soft implements Callable<Integer> {
     private static final String GPUS = "soft:1,mem=1Gi";
 
-    @Mixin private Measuring measuring;
+    @Mixin private Measuring measuring = new Measuring();
 
     @Override
     public Integer call() throws Exception {

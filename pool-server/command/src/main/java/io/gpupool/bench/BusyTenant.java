@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -62,7 +63,8 @@ final class BusyTenant implements AutoCloseable {
       long nanos =
           form.group("count") == null
               ? 0
-              : Long.parseLong(form.group("count")) * UNITS.get(form.group("unit"));
+              : Long.parseLong(form.group("count"))
+                  * Objects.requireNonNull(UNITS.get(form.group("unit")));
       int processes =
           form.group("processes") == null ? 1 : Integer.parseInt(form.group("processes"));
       return new Plan(

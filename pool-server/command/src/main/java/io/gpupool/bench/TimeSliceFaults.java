@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A measurement of how long a tenant stands still when its neighbour on the GPU is stopped, killed,
@@ -40,7 +41,7 @@ final class TimeSliceFaults {
     private final Optional<String> signal;
     private final Plan plan;
 
-    Fault(String signal, String load) {
+    Fault(@Nullable String signal, String load) {
       this.signal = Optional.ofNullable(signal);
       plan = Plan.parse("50:" + load);
     }

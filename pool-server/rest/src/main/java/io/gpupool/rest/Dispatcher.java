@@ -24,6 +24,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -85,7 +86,8 @@ final class Dispatcher implements HttpHandler {
       if (operation.role().isPresent()) {
         authorise(call, operation.role().get());
       }
-      return handlers.get(operation.id()).answer(call.with(RequestBody.of(exchange, operation)));
+      Handler handler = Objects.requireNonNull(handlers.get(operation.id()));
+      return handler.answer(call.with(RequestBody.of(exchange, operation)));
     } catch (ProblemException e) {
       return isWrongToken(exchange, e) ? wrongToken(exchange, e) : e.answer();
     } catch (RuntimeException e) {

@@ -35,6 +35,8 @@ import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import java.io.IOException;
 import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** The control plane of a server: its views, its services and the port where they are called. */
 final class ControlPlane {
@@ -47,7 +49,7 @@ final class ControlPlane {
   private final AdminView adminView;
   private final PoolReader reader;
   private List<ServerServiceDefinition> services = List.of();
-  private InProcessStub calls;
+  private @Nullable InProcessStub calls;
   private int port;
 
   ControlPlane(
@@ -182,7 +184,7 @@ final class ControlPlane {
   }
 
   InProcessStub calls() {
-    return calls;
+    return Objects.requireNonNull(calls, "the port is not open");
   }
 
   PoolReader reader() {

@@ -125,7 +125,7 @@ class AuthInterceptorIT {
       }
       if (use.getCode() != Status.Code.PERMISSION_DENIED) {
         usable.add(name);
-      } else if (!use.getDescription().startsWith("there is no lease")) {
+      } else if (!String.valueOf(use.getDescription()).startsWith("there is no lease")) {
         assertThat(use.getDescription()).as(name).contains("user").contains("admin");
       }
       assertThat(call(method, Optional.of("Bearer " + admin)).getCode())

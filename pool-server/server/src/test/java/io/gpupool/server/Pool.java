@@ -33,12 +33,14 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** A pool-server with workers of the test's own, and a client of it. */
 public final class Pool implements AutoCloseable {
@@ -273,7 +275,7 @@ public final class Pool implements AutoCloseable {
   /** The program's end of a call stream. */
   static final class Stream implements AutoCloseable {
     final Socket socket;
-    private BufferedReader lines;
+    private @Nullable BufferedReader lines;
 
     Stream(int port) throws IOException {
       socket = new Socket(InetAddress.getLoopbackAddress(), port);
@@ -290,11 +292,13 @@ public final class Pool implements AutoCloseable {
     }
 
     /** Sends a line to the test worker and reads its answer; null when the stream has ended. */
-    String say(String line) throws IOException {
+    @Nullable String say(String line) throws IOException {
       if (lines == null) {
-        lines = new BufferedReader(new InputStreamReader(socket.getInputStream()));
+        lines =
+            new BufferedReader(
+                new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
       }
-      socket.getOutputStream().write((line + "\n").getBytes());
+      socket.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
       return lines.readLine();
     }
 

@@ -6,6 +6,7 @@ import com.google.protobuf.Message;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.PrototypeMarshaller;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Requests to any method, filled by the names of their fields.
@@ -16,9 +17,8 @@ record RequestOf(Map<String, Object> values) {
   /** Returns the bytes of the request to the method. */
   byte[] to(MethodDescriptor<?, ?> method) {
     PrototypeMarshaller<?> marshaller = (PrototypeMarshaller<?>) method.getRequestMarshaller();
-    return fill(((Message) marshaller.getMessagePrototype()).newBuilderForType())
-        .build()
-        .toByteArray();
+    Message prototype = Objects.requireNonNull((Message) marshaller.getMessagePrototype());
+    return fill(prototype.newBuilderForType()).build().toByteArray();
   }
 
   private Message.Builder fill(Message.Builder message) {

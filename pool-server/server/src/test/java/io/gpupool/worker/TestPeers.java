@@ -8,6 +8,7 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -48,13 +49,14 @@ final class TestPeers {
   }
 
   String tell(String link, String word) throws IOException {
-    new FileOutputStream(WorkerMain.plain(descriptor(link))).write((word + "\n").getBytes());
+    new FileOutputStream(WorkerMain.plain(descriptor(link)))
+        .write((word + "\n").getBytes(StandardCharsets.UTF_8));
     return "ok";
   }
 
   String hear(String link) throws IOException {
     FileInputStream in = new FileInputStream(WorkerMain.plain(descriptor(link)));
-    return new BufferedReader(new InputStreamReader(in)).readLine();
+    return new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8)).readLine();
   }
 
   private int descriptor(String link) throws IOException {

@@ -14,6 +14,7 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
@@ -85,7 +86,9 @@ public final class WorkerMain {
   /** Blocking reads and writes, which need a blocking descriptor. */
   private static void serve(int stream, UnixPeer control) {
     FileDescriptor plain = plain(stream);
-    try (BufferedReader in = new BufferedReader(new InputStreamReader(new FileInputStream(plain)));
+    try (BufferedReader in =
+            new BufferedReader(
+                new InputStreamReader(new FileInputStream(plain), StandardCharsets.UTF_8));
         OutputStream out = new FileOutputStream(plain)) {
       for (String line = in.readLine(); line != null; line = in.readLine()) {
         String[] words = line.split(" ");
@@ -113,7 +116,7 @@ public final class WorkerMain {
               }
               default -> "what?";
             };
-        out.write((answer + "\n").getBytes());
+        out.write((answer + "\n").getBytes(StandardCharsets.UTF_8));
       }
       control.send(TextMessage.ofType("ended").put("reason", "end of stream").build());
     } catch (IOException e) {

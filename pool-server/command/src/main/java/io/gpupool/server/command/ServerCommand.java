@@ -36,6 +36,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -64,6 +65,7 @@ public final class ServerCommand implements Callable<Integer> {
       paramLabel = "HOST",
       defaultValue = "0.0.0.0",
       description = "the address of all ports (default: ${DEFAULT-VALUE})")
+  @SuppressWarnings("NullAway.Init") // has a default value
   private InetAddress listen;
 
   @Option(
@@ -249,7 +251,7 @@ public final class ServerCommand implements Callable<Integer> {
       paramLabel = "fail|skip",
       defaultValue = "fail",
       description = "a launch in software of a kernel without PTX (default: ${DEFAULT-VALUE})")
-  private MissingPtx missingPtx;
+  private MissingPtx missingPtx = MissingPtx.fail;
 
   /** How lines of the log look. */
   enum LogFormat {
@@ -384,7 +386,8 @@ public final class ServerCommand implements Callable<Integer> {
   }
 
   /** Nothing where no HTTP port is wanted; a try statement takes that. */
-  private RestServer openHttp(PoolServer server, ProcessMeters meters) throws IOException {
+  private @Nullable RestServer openHttp(PoolServer server, ProcessMeters meters)
+      throws IOException {
     return noHttp
         ? null
         : RestServer.start(
@@ -400,7 +403,7 @@ public final class ServerCommand implements Callable<Integer> {
   }
 
   /** Nothing where no health port is wanted. */
-  private HealthServer openHealth(PoolServer server) throws IOException {
+  private @Nullable HealthServer openHealth(PoolServer server) throws IOException {
     return healthPort.isEmpty()
         ? null
         : HealthServer.start(server.reader(), new InetSocketAddress(listen, healthPort.get()));

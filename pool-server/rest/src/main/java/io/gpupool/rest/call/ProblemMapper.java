@@ -37,7 +37,7 @@ public final class ProblemMapper {
                 problem.status(),
                 reason.hasInvalidField()
                     ? RejectionText.of(reason, JsonForm::fieldName)
-                    : problem.getMessage(),
+                    : String.valueOf(problem.getMessage()),
                 Map.of(),
                 Map.of("reason", JsonForm.of(reason))))
         .orElse(problem);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest.http;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.UserInfo;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A limited number of slots for things that callers keep open. No token and no tenant can take all
@@ -17,8 +19,14 @@ public final class ConcurrencyLimiter {
   private final int perTenant;
   private final int perCaller;
   private final int forAdmins;
+
+  @GuardedBy("this")
   private final Map<String, Integer> byTenant = new HashMap<>();
+
+  @GuardedBy("this")
   private final Map<String, Integer> byCaller = new HashMap<>();
+
+  @GuardedBy("this")
   private int taken;
 
   /**
@@ -72,7 +80,7 @@ public final class ConcurrencyLimiter {
     return counts.getOrDefault(key, 0);
   }
 
-  private static Integer less(String key, int count) {
+  private static @Nullable Integer less(String key, int count) {
     return count == 1 ? null : count - 1;
   }
 }

@@ -94,12 +94,11 @@ public record CollectionReader(ResourceCollection source) {
   private static boolean isWanted(Resource resource, Call call) {
     return call.operation().parameters().stream()
         .filter(parameter -> !parameter.field().isEmpty())
-        .filter(parameter -> call.query().containsKey(parameter.name()))
-        .allMatch(parameter ->
-            has(
-                resource.json(),
-                Arrays.asList(parameter.field().split("\\.")),
-                call.query().get(parameter.name())));
+        .allMatch(parameter -> {
+          String wanted = call.query().get(parameter.name());
+          return wanted == null
+              || has(resource.json(), Arrays.asList(parameter.field().split("\\.")), wanted);
+        });
   }
 
   /** Whether a value is at the path; of arrays, any element counts. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.rest.resource;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import io.gpupool.control.v1.HoldRequest;
@@ -40,7 +41,7 @@ public final class LeaseRequestTracker {
   private final ConcurrencyLimiter waits =
       new ConcurrencyLimiter("requests that wait", 256, 64, 32, 64);
 
-  private final Map<String, TrackedLeaseRequest> asks = new LinkedHashMap<>();
+  private final Map<String, TrackedLeaseRequest> requests = new LinkedHashMap<>();
 
   Response ask(Call call) throws ProblemException {
     if (call.body().has("fraction") && call.body().has("memoryBytes")) {
@@ -89,8 +90,8 @@ public final class LeaseRequestTracker {
 
   private TrackedLeaseRequest remembered(
       IdempotencyKey known, Call call, LeaseRequest.Builder request) throws ProblemException {
-    synchronized (asks) {
-      TrackedLeaseRequest before = asks.get(known.id());
+    synchronized (requests) {
+      TrackedLeaseRequest before = requests.get(known.id());
       if (before != null && (before.isWaiting() || before.isGranted())) {
         if (!before.body.equals(known.body())) {
           throw new ProblemException(
@@ -100,7 +101,7 @@ public final class LeaseRequestTracker {
       }
       forget();
       TrackedLeaseRequest ask = asked(known, call, request);
-      asks.put(known.id(), ask);
+      requests.put(known.id(), ask);
       return ask;
     }
   }
@@ -120,15 +121,18 @@ public final class LeaseRequestTracker {
     return ask;
   }
 
-  /** What is old, has come to nothing or is too much. */
+  /** Forgets requests that are old, have come to nothing, or are too many. */
+  @GuardedBy("requests")
   private void forget() throws ProblemException {
     long now = System.nanoTime();
     int waiting = 0;
-    for (Iterator<TrackedLeaseRequest> all = asks.values().iterator(); all.hasNext(); ) {
+    for (Iterator<TrackedLeaseRequest> all = requests.values().iterator(); all.hasNext(); ) {
       TrackedLeaseRequest ask = all.next();
       if (ask.isWaiting()) {
         waiting++;
-      } else if (!ask.isGranted() || now - ask.sinceNanos > KEPT_NANOS || asks.size() >= MAX_KEPT) {
+      } else if (!ask.isGranted()
+          || now - ask.sinceNanos > KEPT_NANOS
+          || requests.size() >= MAX_KEPT) {
         all.remove();
       }
     }

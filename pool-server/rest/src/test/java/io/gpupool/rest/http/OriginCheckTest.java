@@ -12,6 +12,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,8 @@ class OriginCheckTest {
   private static final Message MADE = TenantInfo.newBuilder().setName("night").build();
 
   private final SamplePool pool = new SamplePool(1);
+
+  @SuppressWarnings("NullAway.Init") // each test starts one
   private RestServer server;
 
   @AfterEach
@@ -83,7 +86,8 @@ class OriginCheckTest {
   }
 
   /** By hand, since clients put in a host of their own. */
-  private int ask(String method, String host, String origin, String more) throws IOException {
+  private int ask(String method, @Nullable String host, @Nullable String origin, String more)
+      throws IOException {
     String body = method.equals("GET") ? "" : "{\"name\":\"night\"}";
     String request =
         method
@@ -103,7 +107,7 @@ class OriginCheckTest {
     }
   }
 
-  private String header(String name, String value) {
+  private String header(String name, @Nullable String value) {
     return value == null
         ? ""
         : name + ": " + value.replace("PORT", Integer.toString(server.port())) + "\r\n";

@@ -17,6 +17,7 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -61,7 +62,11 @@ class PoolReporterTest {
                 .collect(Collectors.toMap(Metric::getName, metric -> metric));
       } while (!metrics.containsKey("gpupool.gpu.memory"));
       assertThat(metrics.get("gpupool.gpu.memory").getGauge().getDataPointsCount()).isEqualTo(2);
-      assertThat(metrics.get("gpupool.lease.gpu").getSum().getDataPoints(0).getAsDouble())
+      assertThat(
+              Objects.requireNonNull(metrics.get("gpupool.lease.gpu"))
+                  .getSum()
+                  .getDataPoints(0)
+                  .getAsDouble())
           .isEqualTo(2.5);
       assertThat(metrics).containsKeys("jvm.memory.used", "gpupool.leases");
       assertThat(meters.page(name -> true)).contains("jvm_memory").doesNotContain("gpupool_gpu");

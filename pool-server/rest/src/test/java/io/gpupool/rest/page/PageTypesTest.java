@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 /** The page's modules by their types, and faults that the check must find in them. */
@@ -57,7 +58,7 @@ class PageTypesTest {
   private static void assertRefused(List<Planted> faults) throws IOException {
     Map<String, String> modules = TypeChecker.modules();
     for (Planted fault : faults) {
-      String source = modules.get(fault.module);
+      String source = Objects.requireNonNull(modules.get(fault.module));
       assertThat(source).as(fault.module).contains(fault.right);
       modules.put(fault.module, source.replace(fault.right, fault.wrong));
     }

@@ -10,6 +10,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
@@ -17,8 +18,10 @@ import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A cache of files in a folder that several servers may share, found by keys. The least recently
@@ -86,7 +89,7 @@ record FileCache(Path folder, long maxBytes, String suffix) {
 
   /** Keeps what is in a file under a key if that is possible. */
   void put(byte[] key, FileChannel content) {
-    Path unfinished = null;
+    @Nullable Path unfinished = null;
     try {
       long length = content.size();
       if (length == 0 || length > maxBytes) {
@@ -123,9 +126,8 @@ record FileCache(Path folder, long maxBytes, String suffix) {
     List<Entry> entries = new ArrayList<>();
     try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + suffix)) {
       for (Path file : files) {
-        Map<String, Object> facts = Files.readAttributes(file, "size,lastModifiedTime");
-        entries.add(
-            new Entry(file, (long) facts.get("size"), (FileTime) facts.get("lastModifiedTime")));
+        BasicFileAttributes facts = Files.readAttributes(file, BasicFileAttributes.class);
+        entries.add(new Entry(file, facts.size(), facts.lastModifiedTime()));
       }
     }
     long bytes = entries.stream().mapToLong(Entry::bytes).sum();
@@ -151,13 +153,15 @@ record FileCache(Path folder, long maxBytes, String suffix) {
     if (Files.isSymbolicLink(file) || !Files.exists(file)) {
       return false;
     }
-    Map<String, Object> facts =
-        Files.readAttributes(file, "unix:uid,mode", LinkOption.NOFOLLOW_LINKS);
-    return facts.get("uid").equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
-        && ((int) facts.get("mode") & GROUP_AND_OTHERS_MAY_WRITE) == 0;
+    Object mode = Files.getAttribute(file, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+    return Objects.equals(
+            Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS),
+            Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
+        && mode instanceof Integer bits
+        && (bits & GROUP_AND_OTHERS_MAY_WRITE) == 0;
   }
 
-  private static void delete(Path file) {
+  private static void delete(@Nullable Path file) {
     try {
       if (file != null) {
         Files.deleteIfExists(file);

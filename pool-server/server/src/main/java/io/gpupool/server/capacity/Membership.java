@@ -79,9 +79,8 @@ public final class Membership implements Members {
     if (leaving) {
       return;
     }
-    records.transact(transaction -> {
+    records.update(transaction -> {
       transaction.putBound(RecordTypes.SERVERS, name, self);
-      return null;
     });
     registered = true;
     LOG.info("this server, {}, is in the pool", name);
@@ -91,9 +90,8 @@ public final class Membership implements Members {
   public void leave() {
     leaving = true;
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         transaction.delete(RecordTypes.SERVERS, name);
-        return null;
       });
     } catch (StateException e) {
       LOG.info("the pool finds out by itself that this server leaves: {}", e.getMessage());

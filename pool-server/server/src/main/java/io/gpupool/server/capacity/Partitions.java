@@ -137,7 +137,7 @@ public final class Partitions {
       Edit edit)
       throws RefusedException, StateException {
     String key = GpuKey.of(gpu).text();
-    records.transact(transaction -> {
+    records.update(transaction -> {
       long revision = transaction.revision(RecordTypes.DIVISIONS, key);
       if (ifRevision != 0 && ifRevision != revision) {
         throw new RefusedException(
@@ -160,7 +160,6 @@ public final class Partitions {
       }
       audit.note(
           transaction, principal, action, gpu.server() + "/" + gpu.ordinal() + "/" + name, detail);
-      return null;
     });
   }
 

@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -98,27 +99,27 @@ public final class GpuHealth {
 
   private void check() {
     conditions.forEach((uuid, condition) -> {
+      Gpu gpu = Objects.requireNonNull(byUuid.get(uuid));
       if (condition.isToBeTried(timers.wallMillis()) && onTrial.add(uuid)) {
         Thread.ofVirtual()
             .start(() -> {
-              Optional<String> failure = trial.apply(byUuid.get(uuid).uuid());
-              control.execute(() -> tried(uuid, failure));
+              Optional<String> failure = trial.apply(gpu.uuid());
+              control.execute(() -> tried(uuid, gpu, condition, failure));
             });
       }
     });
     timers.after(LOOK_MILLIS, this::check);
   }
 
-  private void tried(String uuid, Optional<String> failure) {
+  private void tried(String uuid, Gpu gpu, GpuCondition condition, Optional<String> failure) {
     onTrial.remove(uuid);
-    GpuCondition condition = conditions.get(uuid);
     // It may have had another fault meanwhile.
     if (condition.isToBeTried(timers.wallMillis())) {
       failure.ifPresentOrElse(
           why -> condition.failedTrial(why, timers.wallMillis()),
           () -> condition.passed(timers.wallMillis()));
     }
-    write(byUuid.get(uuid), condition);
+    write(gpu, condition);
   }
 
   /** What others see of it; a record that cannot be written is tried again at the next reading. */
@@ -129,7 +130,7 @@ public final class GpuHealth {
       return;
     }
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         if (condition.problem().isPresent()) {
           long since =
               transaction
@@ -141,7 +142,6 @@ public final class GpuHealth {
         } else {
           transaction.delete(RecordTypes.GPU_FAULTS, key);
         }
-        return null;
       });
       condition
           .problem()

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,7 +32,7 @@ public final class GpuWatch implements AutoCloseable {
   private final List<String> backend;
   private final Consumer<Reading> listener;
   private volatile boolean closed;
-  private volatile Process process;
+  private volatile @Nullable Process process;
 
   /**
    * Not started yet.
@@ -90,7 +91,7 @@ public final class GpuWatch implements AutoCloseable {
       }
       return "exit status " + status;
     } catch (IOException e) {
-      return e.getMessage();
+      return String.valueOf(e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return "";

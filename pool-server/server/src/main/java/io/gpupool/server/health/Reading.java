@@ -35,7 +35,7 @@ public record Reading(String type, Map<String, String> fields) {
   }
 
   String uuid() {
-    return fields.get("uuid");
+    return fields.getOrDefault("uuid", "");
   }
 
   /** A field of several words; empty if it was not told. */

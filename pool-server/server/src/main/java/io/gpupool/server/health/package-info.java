@@ -2,4 +2,7 @@
 /**
  * Whether the GPUs of this server can be relied on: faults that the driver tells of, and recovery.
  */
+@NullMarked
 package io.gpupool.server.health;
+
+import org.jspecify.annotations.NullMarked;

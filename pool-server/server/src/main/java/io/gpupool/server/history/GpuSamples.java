@@ -7,6 +7,7 @@ import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** The samples of one GPU, as many as its windows have room for. Owned by the control thread. */
 final class GpuSamples {
@@ -43,14 +44,18 @@ final class GpuSamples {
 
   /** Those that are in no sample of the day yet. */
   private List<Sample> unsummed() {
-    Sample last = kept.get(Window.day).peekLast();
-    return kept.get(Window.hour).stream()
+    Sample last = samples(Window.day).peekLast();
+    return samples(Window.hour).stream()
         .filter(sample -> last == null || sample.atMillis() > last.atMillis())
         .toList();
   }
 
+  private Deque<Sample> samples(Window window) {
+    return Objects.requireNonNull(kept.get(window));
+  }
+
   private void keep(Window window, Sample sample) {
-    Deque<Sample> samples = kept.get(window);
+    Deque<Sample> samples = samples(window);
     samples.addLast(sample);
     // Whoever sets the clock back has what was yet to come forgotten.
     samples.removeIf(old -> !isWithin(window, old, sample.atMillis()));
@@ -65,7 +70,7 @@ final class GpuSamples {
 
   /** Those of a window as of now, the oldest first. */
   List<Sample> in(Window window, long nowMillis) {
-    return kept.get(window).stream().filter(sample -> isWithin(window, sample, nowMillis)).toList();
+    return samples(window).stream().filter(sample -> isWithin(window, sample, nowMillis)).toList();
   }
 
   /** All that are kept, as they are now. */

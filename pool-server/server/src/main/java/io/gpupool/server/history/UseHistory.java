@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
@@ -122,7 +123,7 @@ public final class UseHistory {
         .map(kept ->
             new GpuHistory(
                 gpu,
-                gpus.get(gpu).memoryBytes(),
+                Objects.requireNonNull(gpus.get(gpu)).memoryBytes(),
                 window,
                 now,
                 kept.in(window, now).stream().map(sample -> sample.seenBy(maySee)).toList()));

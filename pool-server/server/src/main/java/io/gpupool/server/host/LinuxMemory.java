@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory as Linux accounts for it: the machine's, and that of this process's control group and
@@ -57,14 +58,16 @@ public final class LinuxMemory implements HostMemory {
   }
 
   /** Left in a group and in all that it is part of; a container sees its own group as the root. */
-  private static long within(Path mount, String group, Cgroup version) {
-    Path folder = mount.resolve(group.substring(1)).normalize();
+  private static long within(Path mount, String name, Cgroup version) {
+    Path folder = mount.resolve(name.substring(1)).normalize();
     if (!folder.startsWith(mount) || !Files.isDirectory(folder)) {
       folder = mount;
     }
     long least = Long.MAX_VALUE;
-    for (; folder.startsWith(mount); folder = folder.getParent()) {
-      least = Math.min(least, left(folder, version));
+    for (@Nullable Path group = folder;
+        group != null && group.startsWith(mount);
+        group = group.getParent()) {
+      least = Math.min(least, left(group, version));
     }
     return least;
   }

@@ -7,13 +7,14 @@ import io.grpc.ServerCall;
 import io.grpc.Status;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** A call of a gRPC service within this process. Runs on the services' thread. */
 final class InProcessCall<Q, A> extends ServerCall<Q, A> {
   private final MethodDescriptor<Q, A> method;
   private final CompletableFuture<A> answer = new CompletableFuture<>();
   private final Consumer<A> each;
-  private A message;
+  private @Nullable A message;
 
   InProcessCall(MethodDescriptor<Q, A> method, Consumer<A> each) {
     this.method = method;

@@ -14,6 +14,7 @@ import java.io.StringReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The fields of a JSON object from elsewhere, none of which need be as expected. */
 record Claims(JsonObject json) {
@@ -53,7 +54,7 @@ record Claims(JsonObject json) {
    * with dots leads through objects: {@code realm_access.roles}.
    */
   List<String> texts(String path) {
-    JsonElement value = json.get(path);
+    @Nullable JsonElement value = json.get(path);
     if (value == null) {
       value = json;
       for (String step : path.split("\\.")) {
@@ -87,7 +88,7 @@ record Claims(JsonObject json) {
     return objects;
   }
 
-  private static Optional<String> text(JsonElement value) {
+  private static Optional<String> text(@Nullable JsonElement value) {
     return value != null && value.isJsonPrimitive() && value.getAsJsonPrimitive().isString()
         ? Optional.of(value.getAsString())
         : Optional.empty();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.oidc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jose4j.jwk.JsonWebKey;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,7 +28,9 @@ final class IssuerKeys {
   private final long minIntervalNanos;
   private final LongSupplier nanos;
   private volatile Fetched fetched = new Fetched(PublishedKeys.NONE, Long.MIN_VALUE);
-  private Optional<Long> triedAtNanos = Optional.empty();
+
+  @GuardedBy("this")
+  private @Nullable Long triedAtNanos;
 
   private record Fetched(PublishedKeys published, long atNanos) {}
 
@@ -63,12 +67,11 @@ final class IssuerKeys {
 
   /** Others that come meanwhile wait for the same answer. */
   private synchronized Fetched refresh(Fetched seen) {
-    boolean soonAfter =
-        triedAtNanos.filter(at -> nanos.getAsLong() - at < minIntervalNanos).isPresent();
+    boolean soonAfter = triedAtNanos != null && nanos.getAsLong() - triedAtNanos < minIntervalNanos;
     if (fetched.atNanos != seen.atNanos || soonAfter) {
       return fetched;
     }
-    triedAtNanos = Optional.of(nanos.getAsLong());
+    triedAtNanos = nanos.getAsLong();
     try {
       PublishedKeys published = source.published();
       fetched = new Fetched(published, nanos.getAsLong());

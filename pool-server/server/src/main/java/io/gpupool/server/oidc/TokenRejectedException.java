@@ -5,7 +5,14 @@ package io.gpupool.server.oidc;
 final class TokenRejectedException extends Exception {
   private static final long serialVersionUID = 1L;
 
-  TokenRejectedException(String message) {
-    super(message, null, false, false);
+  private final String reason;
+
+  TokenRejectedException(String reason) {
+    super(reason, null, false, false);
+    this.reason = reason;
+  }
+
+  String reason() {
+    return reason;
   }
 }

@@ -129,7 +129,7 @@ public final class TokenVerifier implements AutoCloseable {
       return new Verdict(
           Optional.of(identity), "", Math.min(identity.validUntilMillis(), now + REMEMBER_MILLIS));
     } catch (TokenRejectedException e) {
-      return refused(e.getMessage(), REMEMBER_REFUSED_MILLIS);
+      return refused(e.reason(), REMEMBER_REFUSED_MILLIS);
     } catch (RuntimeException e) {
       LOG.error("cannot verify a token", e);
       return refused("the server cannot verify it; its log says why", REMEMBER_REFUSED_MILLIS);

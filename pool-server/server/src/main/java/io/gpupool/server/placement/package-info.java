@@ -3,4 +3,7 @@
  * Where a lease goes: what is asked for, what GPUs have left, and the decision. Pure functions of
  * values.
  */
+@NullMarked
 package io.gpupool.server.placement;
+
+import org.jspecify.annotations.NullMarked;

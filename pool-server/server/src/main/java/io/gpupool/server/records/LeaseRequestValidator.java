@@ -217,7 +217,7 @@ public final class LeaseRequestValidator {
     try {
       return Selector.of(message);
     } catch (IllegalArgumentException e) {
-      throw new InvalidFieldException(SELECTORS, shown, e.getMessage());
+      throw new InvalidFieldException(SELECTORS, shown, String.valueOf(e.getMessage()));
     }
   }
 

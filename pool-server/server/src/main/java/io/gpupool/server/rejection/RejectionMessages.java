@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.rejection;
 
-import io.gpupool.control.v1.RejectionReason.Builder;
 import io.gpupool.server.rejection.RejectionReason.GpuPart;
 import io.gpupool.server.rejection.RejectionReason.LeaseShare;
 
@@ -10,7 +9,8 @@ final class RejectionMessages {
   private RejectionMessages() {}
 
   static io.gpupool.control.v1.RejectionReason of(RejectionReason reason) {
-    Builder message = io.gpupool.control.v1.RejectionReason.newBuilder();
+    io.gpupool.control.v1.RejectionReason.Builder message =
+        io.gpupool.control.v1.RejectionReason.newBuilder();
     switch (reason) {
       case RejectionReason.InvalidField(String field, String value, String allowed) ->
           message.getInvalidFieldBuilder().setField(field).setValue(value).setAllowed(allowed);
@@ -48,7 +48,8 @@ final class RejectionMessages {
     return message.build();
   }
 
-  private static void noCapacity(RejectionReason.NoCapacity full, Builder message) {
+  private static void noCapacity(
+      RejectionReason.NoCapacity full, io.gpupool.control.v1.RejectionReason.Builder message) {
     var builder =
         message
             .getNoCapacityBuilder()
@@ -58,7 +59,8 @@ final class RejectionMessages {
     full.holders().forEach(lease -> builder.addHolders(share(lease)));
   }
 
-  private static void overQuota(RejectionReason.OverQuota over, Builder message) {
+  private static void overQuota(
+      RejectionReason.OverQuota over, io.gpupool.control.v1.RejectionReason.Builder message) {
     var builder = message.getOverQuotaBuilder().setTenant(over.tenant());
     switch (over.limit()) {
       case QuotaLimit.Leases(int most) -> builder.setLeases(most);
@@ -67,7 +69,8 @@ final class RejectionMessages {
     }
   }
 
-  private static void queueFull(RejectionReason.QueueFull full, Builder message) {
+  private static void queueFull(
+      RejectionReason.QueueFull full, io.gpupool.control.v1.RejectionReason.Builder message) {
     message
         .getQueueFullBuilder()
         .setScope(

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 
@@ -88,7 +89,7 @@ final class ReachablePaths {
       Path real = library.toRealPath();
       add(lines, "read", List.of(library.toAbsolutePath().toString(), real.toString()));
       // A driver's libraries load each other, and lie side by side.
-      add(lines, "read", List.of(real.getParent().toString()));
+      add(lines, "read", List.of(Objects.requireNonNull(real.getParent()).toString()));
     }
     libraryPath.ifPresent(path ->
         add(lines, "read", Stream.of(path.split(":")).filter(f -> f.startsWith("/")).toList()));

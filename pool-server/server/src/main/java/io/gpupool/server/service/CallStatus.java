@@ -15,7 +15,8 @@ final class CallStatus {
     Status status = of(refusal.why());
     return refusal
         .reason()
-        .map(reason -> RejectionDetail.failure(status, refusal.getMessage(), reason.message()))
+        .map(reason ->
+            RejectionDetail.failure(status, String.valueOf(refusal.getMessage()), reason.message()))
         .orElseGet(() -> status.withDescription(refusal.getMessage()).asRuntimeException());
   }
 

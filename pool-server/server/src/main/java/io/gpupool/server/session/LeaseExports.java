@@ -55,7 +55,7 @@ final class LeaseExports {
       }
     } catch (WireException e) {
       LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
-      from.worker().send(refusal(message, "malformed", e.getMessage()));
+      from.worker().send(refusal(message, "malformed", String.valueOf(e.getMessage())));
     }
   }
 
@@ -67,7 +67,7 @@ final class LeaseExports {
         descriptor = OptionalInt.of(from.worker().takeDescriptor());
       } catch (IOException e) {
         LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
-        from.worker().send(refusal(message, "unsupported", e.getMessage()));
+        from.worker().send(refusal(message, "unsupported", String.valueOf(e.getMessage())));
         return;
       }
     }
@@ -134,7 +134,7 @@ final class LeaseExports {
       export.takers.add(from);
       from.worker().send(answer.put("descriptor", 1).build(), new FileDescriptor(copy));
     } catch (IOException e) {
-      from.worker().send(refusal(message, "full", e.getMessage()));
+      from.worker().send(refusal(message, "full", String.valueOf(e.getMessage())));
     }
   }
 

@@ -126,7 +126,8 @@ final class PeerConnector {
   }
 
   private static void failed(Session session, int link, Throwable failure) {
-    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = failure.getCause();
+    Throwable inner = failure instanceof CompletionException && cause != null ? cause : failure;
     String server = session.lease().topology().servers().get(link);
     LOG.warn(
         "lease {} session {}: no connection to the program's worker at {}: {}",

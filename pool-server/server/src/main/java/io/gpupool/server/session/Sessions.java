@@ -188,9 +188,13 @@ public final class Sessions {
     Session session = sessions.remove(id);
     if (session != null) {
       countCalls(leases.metrics(), session);
-      exports.get(session.lease()).gone(session);
-      if (session.lease().sessions().size() == 1) {
-        exports.remove(session.lease()).close();
+      LeaseExports shared = exports.get(session.lease());
+      if (shared != null) {
+        shared.gone(session);
+        if (session.lease().sessions().size() == 1) {
+          exports.remove(session.lease());
+          shared.close();
+        }
       }
       leases.sessionGone(session.lease(), session);
     }

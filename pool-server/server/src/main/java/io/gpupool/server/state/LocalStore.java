@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +14,8 @@ public final class LocalStore implements StateStore {
 
   private final StateTable table;
   private final Optional<Journal> journal;
+
+  @GuardedBy("this")
   private final List<Watcher> watchers = new ArrayList<>();
 
   private LocalStore(StateTable table, Optional<Journal> journal) {

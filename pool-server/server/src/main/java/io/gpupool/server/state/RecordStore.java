@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -27,13 +28,20 @@ public final class RecordStore implements AutoCloseable {
   private final LongAdder commits = new LongAdder();
   private final LongAdder conflicts = new LongAdder();
   private final LongAdder failures = new LongAdder();
+
+  @GuardedBy("this")
   private final List<Listener> listeners = new ArrayList<>();
 
   private record Listener(String prefix, Runnable action) {}
 
-  /** Reads and writes through a draft, without any other effect: it may run several times. */
+  /** An edit through a transaction. It may run several times, and has no other effect. */
   public interface Edit<T, E extends Exception> {
     T apply(Transaction transaction) throws E;
+  }
+
+  /** An edit without a result. */
+  public interface Update<E extends Exception> {
+    void apply(Transaction transaction) throws E;
   }
 
   /**
@@ -104,6 +112,19 @@ public final class RecordStore implements AutoCloseable {
       conflicts.increment();
     }
     throw new StateException("too many change the same thing at the same time; try again");
+  }
+
+  /**
+   * Commits what an edit without a result does.
+   *
+   * @throws E from the edit; then nothing has changed
+   * @throws StateException if it cannot be written; then nothing has changed
+   */
+  public <E extends Exception> void update(Update<E> edit) throws E, StateException {
+    this.<Boolean, E>transact(transaction -> {
+      edit.apply(transaction);
+      return true;
+    });
   }
 
   /** Why nothing can be changed now; empty if, as far as is known, it can. */

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,7 +35,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final Runnable onFinished;
   private final Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
-  private ScheduledFuture<?> limit;
+  private @Nullable ScheduledFuture<?> limit;
 
   /**
    * For one connection.
@@ -96,7 +97,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
       try {
         join.accept(ClientHello.decode(hello.array()), this);
       } catch (WireException e) {
-        refuse(e.getMessage());
+        refuse(String.valueOf(e.getMessage()));
       }
     }
   }

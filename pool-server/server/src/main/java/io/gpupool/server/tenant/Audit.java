@@ -55,9 +55,8 @@ public final class Audit {
   /** Notes what changed nothing that is written down. */
   public void note(Principal principal, String action, String subject, String detail)
       throws StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       note(transaction, principal, action, subject, detail);
-      return null;
     });
   }
 

@@ -4,6 +4,7 @@ package io.gpupool.server.tenant;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Expiry;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
@@ -27,6 +28,7 @@ public final class AuthFailureThrottle {
   /** How many each address has shown since the first of them. */
   private final Cache<Object, Integer> wrong;
 
+  @GuardedBy("this")
   private int late;
 
   /** What is to become of the answer to a wrong token. */

@@ -49,13 +49,12 @@ public final class BootstrapToken {
     } catch (IOException e) {
       throw new StateException("the admin's token cannot be written to " + file, e);
     }
-    records.transact(transaction -> {
+    records.update(transaction -> {
       if (transaction.get(RecordTypes.TENANTS, TENANT).isEmpty()) {
         transaction.put(
             RecordTypes.TENANTS, TENANT, new Tenant(Quota.UNLIMITED, timers.wallMillis()));
       }
       tokens.add(transaction, Principal.POOL, made, TENANT, Role.ADMIN, 0, "made by the server");
-      return null;
     });
     return Optional.of(file);
   }

@@ -13,6 +13,7 @@ import java.net.SocketAddress;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A count of the network calls in progress, to bound the memory that they keep. Calls of callers
@@ -34,8 +35,8 @@ final class CallLimiter {
     this.timers = timers;
   }
 
-  /** Where a call comes from; null: it is not made over the network. */
-  static SocketAddress remote(ServerCall<?, ?> call) {
+  /** Returns the address that a call comes from; null: it is not made over the network. */
+  static @Nullable SocketAddress remote(ServerCall<?, ?> call) {
     return call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
   }
 
@@ -80,7 +81,7 @@ final class CallLimiter {
     return new ServerCall.Listener<>() {};
   }
 
-  private static Integer less(Object key, int count) {
+  private static @Nullable Integer less(Object key, int count) {
     return count == 1 ? null : count - 1;
   }
 

@@ -5,6 +5,7 @@ import io.grpc.ServerCall;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A call whose caller is still being verified elsewhere. It keeps the call's events until its
@@ -12,7 +13,7 @@ import java.util.function.Consumer;
  */
 final class DelayedListener<Q> extends ServerCall.Listener<Q> {
   private final Deque<Consumer<ServerCall.Listener<Q>>> kept = new ArrayDeque<>();
-  private ServerCall.Listener<Q> listener;
+  private ServerCall.@Nullable Listener<Q> listener;
 
   /** From now on this one listens. */
   void pass(ServerCall.Listener<Q> to) {

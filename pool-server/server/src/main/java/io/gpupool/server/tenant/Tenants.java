@@ -73,7 +73,7 @@ public final class Tenants {
   public void create(Principal principal, String name, Quota quota, String quotaManager)
       throws RefusedException, StateException {
     ResourceNames.check("a tenant", name);
-    records.transact(transaction -> {
+    records.update(transaction -> {
       if (transaction.get(RecordTypes.TENANTS, name).isPresent()) {
         throw new RefusedException(
             RefusedException.Why.EXISTS, "there is a tenant '" + name + "' already");
@@ -81,7 +81,6 @@ public final class Tenants {
       transaction.put(
           RecordTypes.TENANTS, name, new Tenant(quota, timers.wallMillis(), quotaManager));
       audit.note(transaction, principal, "tenant.create", name, "");
-      return null;
     });
   }
 
@@ -99,19 +98,18 @@ public final class Tenants {
   public void setQuota(
       Principal principal, String name, Quota quota, String quotaManager, long ifRevision)
       throws RefusedException, StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       Tenant before = require(transaction, name);
       requireUnchanged(transaction, name, ifRevision);
       transaction.put(
           RecordTypes.TENANTS, name, new Tenant(quota, before.createdAtMillis(), quotaManager));
       audit.note(transaction, principal, "tenant.quota", name, quota.describe());
-      return null;
     });
   }
 
   public void delete(Principal principal, String name, long ifRevision)
       throws RefusedException, StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       require(transaction, name);
       requireUnchanged(transaction, name, ifRevision);
       int leases = transaction.get(RecordTypes.USAGES, name).orElse(ResourceUsage.NONE).leases();
@@ -135,7 +133,6 @@ public final class Tenants {
       transaction.delete(RecordTypes.COUNTERS, references(name));
       transaction.delete(RecordTypes.TENANTS, name);
       audit.note(transaction, principal, "tenant.delete", name, "");
-      return null;
     });
   }
 

@@ -197,11 +197,10 @@ public final class Tokens {
           RefusedException.Why.INVALID, "the note has over " + MAX_NOTE + " characters");
     }
     Made made = random();
-    records.transact(transaction -> {
+    records.update(transaction -> {
       Tenants.refer(transaction, tenant);
       requireFew(tenant);
       add(transaction, principal, made, tenant, role, validMillis, HolderName.plain(note));
-      return null;
     });
     return made;
   }

@@ -32,6 +32,7 @@ import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -92,7 +93,7 @@ public final class AdminView {
   }
 
   public TenantInfo tenant(String name) {
-    return info(name, tenants.all().get(name));
+    return info(name, Objects.requireNonNull(tenants.all().get(name)));
   }
 
   public ListTokensReply tokens(String tenant) {
@@ -106,7 +107,7 @@ public final class AdminView {
   }
 
   public TokenInfo token(TokenHash hash) {
-    return info(hash, tokens.all().get(hash.text()).value());
+    return info(hash, Objects.requireNonNull(tokens.all().get(hash.text())).value());
   }
 
   /**

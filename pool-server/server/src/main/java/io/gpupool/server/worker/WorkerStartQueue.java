@@ -7,6 +7,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -51,7 +52,7 @@ public final class WorkerStartQueue {
     Optional<String> turn = nextTenant();
     while (turn.isPresent()) {
       String tenant = turn.get();
-      Deque<Waiting> queue = queues.remove(tenant);
+      Deque<Waiting> queue = Objects.requireNonNull(queues.remove(tenant));
       Waiting waiting = queue.remove();
       if (!queue.isEmpty()) {
         queues.put(tenant, queue);

@@ -7,6 +7,7 @@ import io.gpupool.transport.Descriptors;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.OptionalInt;
@@ -26,7 +27,7 @@ class TenantFilesTest {
     int descriptor = Descriptors.memoryFile("test", content.length());
     try (FileChannel channel =
         FileChannel.open(Path.of("/proc/self/fd/" + descriptor), StandardOpenOption.WRITE)) {
-      channel.write(ByteBuffer.wrap(content.getBytes()));
+      channel.write(ByteBuffer.wrap(content.getBytes(StandardCharsets.UTF_8)));
     }
     return descriptor;
   }
@@ -36,7 +37,7 @@ class TenantFilesTest {
     try (FileChannel channel = FileChannel.open(path)) {
       ByteBuffer bytes = ByteBuffer.allocate((int) channel.size());
       channel.read(bytes);
-      return new String(bytes.array());
+      return new String(bytes.array(), StandardCharsets.UTF_8);
     } finally {
       Descriptors.close(descriptor.getAsInt());
     }

@@ -5,6 +5,7 @@ import io.gpupool.runtime.Timers;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Time that passes when a test says so. */
 public final class ManualTimers implements Timers {
@@ -40,7 +41,7 @@ public final class ManualTimers implements Timers {
     nowNanos = untilNanos;
   }
 
-  private Planned due(long untilNanos) {
+  private @Nullable Planned due(long untilNanos) {
     return planned.stream()
         .filter(p -> p.atNanos <= untilNanos)
         .min(Comparator.comparingLong(Planned::atNanos))

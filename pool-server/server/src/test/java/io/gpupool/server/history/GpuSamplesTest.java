@@ -4,6 +4,7 @@ package io.gpupool.server.history;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 class GpuSamplesTest {
@@ -60,8 +61,7 @@ class GpuSamplesTest {
   @Test
   void restored_whatWasInNoSampleOfTheDay_isInOneNow() {
     pass(HOUR + 60 * SECOND);
-    GpuSamples restored =
-        new GpuSamples(samples.all().get(Window.hour), samples.all().get(Window.day));
+    GpuSamples restored = restored(samples);
     Sample last = restored.in(Window.day, now).getLast();
     assertThat(last.millis()).isEqualTo(60 * SECOND);
     assertThat(last.portions().getFirst().usedNanos()).isEqualTo(30);
@@ -74,9 +74,15 @@ class GpuSamplesTest {
     for (int i = 0; i < 2000; i++) {
       now += SECOND;
       restored.add(new Sample(now, SECOND, List.of()));
-      restored = new GpuSamples(restored.all().get(Window.hour), restored.all().get(Window.day));
+      restored = restored(restored);
     }
     assertThat(restored.all().get(Window.hour)).hasSize(Window.hour.maxSamples());
     assertThat(restored.all().get(Window.day)).hasSize(Window.day.maxSamples());
+  }
+
+  private static GpuSamples restored(GpuSamples from) {
+    return new GpuSamples(
+        Objects.requireNonNull(from.all().get(Window.hour)),
+        Objects.requireNonNull(from.all().get(Window.day)));
   }
 }

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -53,8 +54,10 @@ class HistoryFileTest {
         .isEqualTo("rw-------");
     Map<String, GpuSamples> read = new HistoryFile(folder.resolve("new")).read();
     assertThat(read).containsOnlyKeys("GPU-1");
-    assertThat(read.get("GPU-1").in(Window.hour, NOW - 10_000)).isEqualTo(full.get(Window.hour));
-    assertThat(read.get("GPU-1").in(Window.day, NOW - 10_000)).containsAll(full.get(Window.day));
+    assertThat(Objects.requireNonNull(read.get("GPU-1")).in(Window.hour, NOW - 10_000))
+        .isEqualTo(full.get(Window.hour));
+    assertThat(Objects.requireNonNull(read.get("GPU-1")).in(Window.day, NOW - 10_000))
+        .containsAll(full.get(Window.day));
   }
 
   @Test

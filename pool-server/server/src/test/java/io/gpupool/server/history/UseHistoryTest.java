@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
@@ -100,7 +101,8 @@ class UseHistoryTest {
     assertThat(saved).hasSize(3);
     history.close();
     assertThat(saved).hasSize(4);
-    assertThat(saved.getLast().get(gpu.uuid()).get(Window.hour)).hasSize(19);
+    assertThat(Objects.requireNonNull(saved.getLast().get(gpu.uuid())).get(Window.hour))
+        .hasSize(19);
   }
 
   @Test

@@ -26,6 +26,7 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -158,7 +159,7 @@ public final class TestIssuer implements AutoCloseable {
   /** Says more of a published key. */
   void describe(Key key, String name, String value) {
     synchronized (published) {
-      published.get(key.id()).addProperty(name, value);
+      Objects.requireNonNull(published.get(key.id())).addProperty(name, value);
     }
   }
 

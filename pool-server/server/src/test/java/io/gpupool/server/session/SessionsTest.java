@@ -112,7 +112,7 @@ class SessionsTest {
             sessions.open(greedy, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE);
         opened++;
       } catch (InvalidRequestException e) {
-        refusal = e.getMessage();
+        refusal = String.valueOf(e.getMessage());
       }
     }
     assertThat(opened).isEqualTo(6);

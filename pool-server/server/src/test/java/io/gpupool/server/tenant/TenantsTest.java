@@ -215,9 +215,8 @@ class TenantsTest {
   void audit_moreLinesThanAreKept_theOldestGo() throws Exception {
     for (int i = 0; i < Audit.KEPT + 200; i++) {
       String subject = "s" + i;
-      ground.records.transact(transaction -> {
+      ground.records.update(transaction -> {
         ground.audit.note(transaction, Principal.ANYONE, "test", subject, "");
-        return null;
       });
     }
     List<Audit.Line> lines = ground.audit.latest(Integer.MAX_VALUE);
@@ -256,8 +255,12 @@ class TenantsTest {
 
   /** Remembers what it is told. */
   private static final class Asked implements QueueClient {
+    @SuppressWarnings("NullAway.Init") // set when it is granted
     private GrantedLease granted;
+
+    @SuppressWarnings("NullAway.Init") // set when it is refused
     private Cause cause;
+
     private String reason = "";
 
     @Override

@@ -98,7 +98,7 @@ public final class Drains {
         deadlineMillis.isPresent()
             ? OptionalLong.of(nowMillis + deadlineMillis.getAsLong())
             : OptionalLong.empty();
-    records.transact(transaction -> {
+    records.update(transaction -> {
       long sinceMillis =
           transaction.get(RecordTypes.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
       transaction.put(
@@ -113,19 +113,17 @@ public final class Drains {
           deadlineAtMillis.isPresent()
               ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis.getAsLong())
               : "");
-      return null;
     });
   }
 
   /** Has a server grant again. */
   public void uncordon(Principal principal, String name) throws RefusedException, StateException {
     requireKnown(name);
-    records.transact(transaction -> {
+    records.update(transaction -> {
       if (transaction.get(RecordTypes.DRAINS, name).isPresent()) {
         transaction.delete(RecordTypes.DRAINS, name);
         audit.note(transaction, principal, "server.uncordon", name, "");
       }
-      return null;
     });
   }
 
@@ -139,14 +137,13 @@ public final class Drains {
     queue.stopGranting("the server is stopping");
     leases.redirectRemoteHolders();
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         if (transaction.get(RecordTypes.DRAINS, server).isEmpty()) {
           transaction.putBound(
               RecordTypes.DRAINS,
               server,
               new Drain(Principal.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
         }
-        return null;
       });
     } catch (StateException e) {
       LOG.warn("cannot record that this server is stopping: {}", e.getMessage());

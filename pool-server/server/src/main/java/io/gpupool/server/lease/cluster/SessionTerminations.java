@@ -32,10 +32,9 @@ public final class SessionTerminations {
   public void request(String id, String reason) throws StateException {
     for (Map.Entry<String, ServerStatus> other : statuses.all().entrySet()) {
       if (other.getValue().sessions().stream().anyMatch(s -> s.getId().equals(id))) {
-        records.transact(transaction -> {
+        records.update(transaction -> {
           transaction.putBound(
               RecordTypes.SESSION_TERMINATIONS, id, new SessionTermination(other.getKey(), reason));
-          return null;
         });
       }
     }
@@ -57,9 +56,8 @@ public final class SessionTerminations {
 
   private void forget(String id) {
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         transaction.delete(RecordTypes.SESSION_TERMINATIONS, id);
-        return null;
       });
     } catch (StateException e) {
       LOG.debug("it goes with the server that said it: {}", e.getMessage());

@@ -55,9 +55,8 @@ public final class StatusPublisher {
       return EACH_MILLIS;
     }
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         transaction.putBound(RecordTypes.SERVER_STATUSES, server, now);
-        return null;
       });
       told = steady;
     } catch (StateException e) {

@@ -21,7 +21,6 @@ import static io.gpupool.server.lease.lifecycle.LeaseFact.IN_USE;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.RECORDED_HERE;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.REMOTE;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.RENEWABLE;
-import static io.gpupool.server.lease.lifecycle.Transition.from;
 import static io.gpupool.server.lease.model.LeaseState.Phase.ENDING;
 import static io.gpupool.server.lease.model.LeaseState.Phase.GONE;
 import static io.gpupool.server.lease.model.LeaseState.Phase.GRACE;
@@ -42,67 +41,74 @@ import java.util.function.Supplier;
 final class LeaseStateMachine {
   static final List<Transition> TABLE =
       List.of(
-          from(HELD, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
-          from(HELD, LeaseEvent.RECORD_DUE).when(HELD_HERE).to(HELD, RECORD_HOLDER),
-          from(HELD, LeaseEvent.HOLDER_LEFT)
+          Transition.from(HELD, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
+          Transition.from(HELD, LeaseEvent.RECORD_DUE).when(HELD_HERE).to(HELD, RECORD_HOLDER),
+          Transition.from(HELD, LeaseEvent.HOLDER_LEFT)
               .when(RENEWABLE, HOME_ALIVE)
               .unless(HOME)
               .to(RETURNING, TELL_HOME),
-          from(HELD, LeaseEvent.HOLDER_LEFT).when(RENEWABLE).toGrace(GraceReason.NOT_RENEWED),
-          from(HELD, LeaseEvent.HOLDER_LEFT).toGrace(GraceReason.HOLDER_LEFT),
-          from(HELD, LeaseEvent.RESTORED)
+          Transition.from(HELD, LeaseEvent.HOLDER_LEFT)
+              .when(RENEWABLE)
+              .toGrace(GraceReason.NOT_RENEWED),
+          Transition.from(HELD, LeaseEvent.HOLDER_LEFT).toGrace(GraceReason.HOLDER_LEFT),
+          Transition.from(HELD, LeaseEvent.RESTORED)
               .unless(HELD_ELSEWHERE)
               .toGrace(GraceReason.SERVER_RESTARTED),
-          from(HELD, LeaseEvent.ADOPTED)
+          Transition.from(HELD, LeaseEvent.ADOPTED)
               .when(ANSWERS_FOR_HOLDER)
               .unless(HELD_ELSEWHERE)
               .toGrace(GraceReason.NEVER_HELD),
-          from(HELD, LeaseEvent.HOLDER_RECORDED)
+          Transition.from(HELD, LeaseEvent.HOLDER_RECORDED)
               .when(HOME, RENEWABLE, RECORDED_HERE)
               .unless(HELD_HERE)
               .toGrace(GraceReason.NOT_RENEWED),
-          from(HELD, LeaseEvent.RECONCILED)
+          Transition.from(HELD, LeaseEvent.RECONCILED)
               .when(REMOTE, HELD_ELSEWHERE)
               .unless(HELD_HERE)
               .to(GONE, FORGET),
-          from(HELD, LeaseEvent.RECONCILED)
+          Transition.from(HELD, LeaseEvent.RECONCILED)
               .when(ANSWERS_FOR_HOLDER)
               .unless(HELD_HERE, HELD_ELSEWHERE)
               .toGrace(GraceReason.HOLDERS_SERVER_GONE),
-          from(HELD, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, REDIRECT_HOLDERS, FORGET),
-          from(HELD, LeaseEvent.END).to(ENDING, RECORD_END, NOTIFY_HOLDERS, END_SESSIONS),
-          from(HELD, LeaseEvent.END_RECORDED).to(ENDING, NOTIFY_HOLDERS, END_SESSIONS),
-          from(RETURNING, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
-          from(RETURNING, LeaseEvent.HOME_TOLD).when(REMOTE).to(GONE, FORGET),
-          from(RETURNING, LeaseEvent.HOME_TOLD).to(HELD),
-          from(RETURNING, LeaseEvent.HOME_NOT_TOLD).to(RETURNING, RETRY_TELL),
-          from(RETURNING, LeaseEvent.TELL_DUE).when(HOME_ALIVE).to(RETURNING, TELL_HOME),
-          from(RETURNING, LeaseEvent.TELL_DUE).toGrace(GraceReason.NOT_RENEWED),
-          from(RETURNING, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
-          from(RETURNING, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
-          from(RETURNING, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
-          from(RETURNING, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
-          from(GRACE, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
-          from(GRACE, LeaseEvent.GRACE_OVER).when(RENEWABLE, IN_USE).to(GRACE),
-          from(GRACE, LeaseEvent.GRACE_OVER)
+          Transition.from(HELD, LeaseEvent.SERVER_LEAVES)
+              .when(REMOTE)
+              .to(GONE, REDIRECT_HOLDERS, FORGET),
+          Transition.from(HELD, LeaseEvent.END)
+              .to(ENDING, RECORD_END, NOTIFY_HOLDERS, END_SESSIONS),
+          Transition.from(HELD, LeaseEvent.END_RECORDED).to(ENDING, NOTIFY_HOLDERS, END_SESSIONS),
+          Transition.from(RETURNING, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
+          Transition.from(RETURNING, LeaseEvent.HOME_TOLD).when(REMOTE).to(GONE, FORGET),
+          Transition.from(RETURNING, LeaseEvent.HOME_TOLD).to(HELD),
+          Transition.from(RETURNING, LeaseEvent.HOME_NOT_TOLD).to(RETURNING, RETRY_TELL),
+          Transition.from(RETURNING, LeaseEvent.TELL_DUE).when(HOME_ALIVE).to(RETURNING, TELL_HOME),
+          Transition.from(RETURNING, LeaseEvent.TELL_DUE).toGrace(GraceReason.NOT_RENEWED),
+          Transition.from(RETURNING, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
+          Transition.from(RETURNING, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
+          Transition.from(RETURNING, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
+          Transition.from(RETURNING, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
+          Transition.from(GRACE, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
+          Transition.from(GRACE, LeaseEvent.GRACE_OVER).when(RENEWABLE, IN_USE).to(GRACE),
+          Transition.from(GRACE, LeaseEvent.GRACE_OVER)
               .unless(HELD_ELSEWHERE)
               .to(ENDING, RECORD_END, END_SESSIONS),
-          from(GRACE, LeaseEvent.GRACE_OVER).when(REMOTE).to(GONE, FORGET),
-          from(GRACE, LeaseEvent.GRACE_OVER).to(HELD),
-          from(GRACE, LeaseEvent.SESSIONS_GONE).when(RENEWABLE).toGrace(GraceReason.NOT_RENEWED),
-          from(GRACE, LeaseEvent.HOLDER_RECORDED)
+          Transition.from(GRACE, LeaseEvent.GRACE_OVER).when(REMOTE).to(GONE, FORGET),
+          Transition.from(GRACE, LeaseEvent.GRACE_OVER).to(HELD),
+          Transition.from(GRACE, LeaseEvent.SESSIONS_GONE)
+              .when(RENEWABLE)
+              .toGrace(GraceReason.NOT_RENEWED),
+          Transition.from(GRACE, LeaseEvent.HOLDER_RECORDED)
               .when(HOME, RENEWABLE, RECORDED_HERE)
               .toGrace(GraceReason.NOT_RENEWED),
-          from(GRACE, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
-          from(GRACE, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
-          from(GRACE, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
-          from(GRACE, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
-          from(ENDING, LeaseEvent.HOLDER_CAME).to(ENDING, NOTIFY_HOLDERS),
-          from(ENDING, LeaseEvent.SESSIONS_GONE).when(REMOTE).to(GONE, FORGET),
-          from(ENDING, LeaseEvent.SESSIONS_GONE).to(ENDING, FREE),
-          from(ENDING, LeaseEvent.FREED).to(GONE, FORGET, ANNOUNCE_ROOM),
-          from(ENDING, LeaseEvent.NOT_FREED).to(ENDING, RETRY_FREE),
-          from(ENDING, LeaseEvent.FREE_DUE).to(ENDING, FREE));
+          Transition.from(GRACE, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
+          Transition.from(GRACE, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
+          Transition.from(GRACE, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
+          Transition.from(GRACE, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
+          Transition.from(ENDING, LeaseEvent.HOLDER_CAME).to(ENDING, NOTIFY_HOLDERS),
+          Transition.from(ENDING, LeaseEvent.SESSIONS_GONE).when(REMOTE).to(GONE, FORGET),
+          Transition.from(ENDING, LeaseEvent.SESSIONS_GONE).to(ENDING, FREE),
+          Transition.from(ENDING, LeaseEvent.FREED).to(GONE, FORGET, ANNOUNCE_ROOM),
+          Transition.from(ENDING, LeaseEvent.NOT_FREED).to(ENDING, RETRY_FREE),
+          Transition.from(ENDING, LeaseEvent.FREE_DUE).to(ENDING, FREE));
 
   private LeaseStateMachine() {}
 

@@ -88,7 +88,7 @@ public final class LeaseQueue {
       number = shared.isPresent() ? shared.get().nextNumber() : ++lastNumber;
     } catch (StateException e) {
       QueueEntry entry = entry(0, spec, client, identity);
-      answers.redirect(entry, e.getMessage());
+      answers.redirect(entry, String.valueOf(e.getMessage()));
       return entry;
     }
     QueueEntry entry = entry(number, spec, client, identity);
@@ -177,7 +177,7 @@ public final class LeaseQueue {
       shared.get().record(entry, entry.identity().get());
     } catch (StateException e) {
       places.take(entry);
-      answers.redirect(entry, e.getMessage());
+      answers.redirect(entry, String.valueOf(e.getMessage()));
     }
   }
 

@@ -177,10 +177,10 @@ final class QueueDispatcher {
       refused(entry, e);
     } catch (StateException e) {
       LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      answers.redirect(entry, e.getMessage());
+      answers.redirect(entry, String.valueOf(e.getMessage()));
     } catch (IOException e) {
       LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      answers.refuse(entry, new RejectionReason.NotRecorded(e.getMessage()));
+      answers.refuse(entry, new RejectionReason.NotRecorded(String.valueOf(e.getMessage())));
     }
   }
 
@@ -190,7 +190,9 @@ final class QueueDispatcher {
       timers.after(AGAIN_MILLIS, this::settle);
     } else {
       answers.refuse(
-          entry, e.reason().orElseGet(() -> new RejectionReason.NotRecorded(e.getMessage())));
+          entry,
+          e.reason()
+              .orElseGet(() -> new RejectionReason.NotRecorded(String.valueOf(e.getMessage()))));
     }
   }
 }

@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The places of this server's queue, by number. No tenant and no token gets all of them. Owned by
@@ -100,7 +101,7 @@ final class QueuePlaces {
     return List.copyOf(entries.values());
   }
 
-  private static Integer less(String key, int count) {
+  private static @Nullable Integer less(String key, int count) {
     return count == 1 ? null : count - 1;
   }
 }

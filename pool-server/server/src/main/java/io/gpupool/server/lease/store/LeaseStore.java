@@ -94,14 +94,13 @@ public final class LeaseStore {
       Principal principal,
       Optional<String> queueKey)
       throws StateException, RefusedException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       GrantCommit commit = new GrantCommit(transaction, members, server);
       if (queueKey.isPresent()) {
         commit.dequeue(queueKey.get());
       }
       commit.grant(id, grant, parts);
       audit.note(transaction, principal, "lease.grant", id.text(), grant.holder().toString());
-      return null;
     });
   }
 
@@ -179,7 +178,7 @@ public final class LeaseStore {
     if (holderServer(id, topology.home()).equals(server)) {
       return;
     }
-    records.transact(transaction -> {
+    records.update(transaction -> {
       if (transaction.get(RecordTypes.GRANTS, id.text()).isPresent()) {
         if (topology.isHome()) {
           transaction.delete(RecordTypes.HOLDS, id.text());
@@ -187,7 +186,6 @@ public final class LeaseStore {
           transaction.put(RecordTypes.HOLDS, id.text(), server);
         }
       }
-      return null;
     });
   }
 
@@ -196,13 +194,12 @@ public final class LeaseStore {
    * holder has gone to a third server meanwhile.
    */
   public void returnHolder(LeaseId id, String home) throws StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       String at = transaction.get(RecordTypes.HOLDS, id.text()).orElse(server);
       boolean isElsewhere = !at.equals(server) && !at.equals(home);
       if (!isElsewhere && transaction.get(RecordTypes.GRANTS, id.text()).isPresent()) {
         transaction.put(RecordTypes.HOLDS, id.text(), home);
       }
-      return null;
     });
   }
 

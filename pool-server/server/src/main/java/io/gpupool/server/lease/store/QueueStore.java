@@ -51,10 +51,9 @@ public final class QueueStore {
 
   /** Records that a request waits here. One of the same id that waits already keeps its place. */
   public void add(String key, QueueRecord waiting) throws StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       QueueRecord now = transaction.get(RecordTypes.QUEUE, key).orElse(waiting).at(server);
       transaction.put(RecordTypes.QUEUE, key, now);
-      return null;
     });
   }
 
@@ -70,14 +69,13 @@ public final class QueueStore {
 
   /** Forgets a request, unless it waits at another server now. */
   public void remove(String key) throws StateException {
-    records.transact(transaction -> {
+    records.update(transaction -> {
       if (transaction
           .get(RecordTypes.QUEUE, key)
           .filter(w -> w.server().equals(server))
           .isPresent()) {
         transaction.delete(RecordTypes.QUEUE, key);
       }
-      return null;
     });
   }
 
@@ -85,11 +83,10 @@ public final class QueueStore {
   public void cancel(long number) throws StateException {
     for (Map.Entry<String, Versioned<QueueRecord>> e : records.all(RecordTypes.QUEUE).entrySet()) {
       if (e.getValue().value().number() == number) {
-        records.transact(transaction -> {
+        records.update(transaction -> {
           if (transaction.get(RecordTypes.QUEUE, e.getKey()).isPresent()) {
             transaction.delete(RecordTypes.QUEUE, e.getKey());
           }
-          return null;
         });
       }
     }
@@ -129,14 +126,13 @@ public final class QueueStore {
 
   private void forget(String key, String at) {
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         if (transaction
             .get(RecordTypes.QUEUE, key)
             .filter(w -> w.server().equals(at))
             .isPresent()) {
           transaction.delete(RecordTypes.QUEUE, key);
         }
-        return null;
       });
     } catch (StateException e) {
       // The next look tries again.

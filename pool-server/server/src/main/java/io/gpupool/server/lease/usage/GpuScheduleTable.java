@@ -11,6 +11,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -25,7 +28,7 @@ public final class GpuScheduleTable implements AutoCloseable {
 
   private final SharedMemory memory;
   private final MemorySegment pages;
-  private final Entry[][] entries;
+  private final Map<Integer, Entry> entries = new HashMap<>();
   private final int gpus;
   private final Levels levels;
   private final BitSet programPages = new BitSet();
@@ -68,7 +71,6 @@ public final class GpuScheduleTable implements AutoCloseable {
     int count = levels == Levels.LEASES ? gpus : gpus * (1 + SchedulePage.MAX_LEASES);
     memory = new SharedMemory("gpupool-schedule", (long) count * SchedulePage.BYTES);
     pages = memory.bytes();
-    entries = new Entry[count][];
   }
 
   /**
@@ -122,7 +124,7 @@ public final class GpuScheduleTable implements AutoCloseable {
   int enter(int gpu, int weightBasisPoints, boolean hard, LeaseClass leaseClass)
       throws IOException {
     for (int lease = 0; lease < SchedulePage.MAX_LEASES; lease++) {
-      if (entry(gpu, lease) == null) {
+      if (!isTaken(gpu, lease)) {
         enter(gpu, lease, weightBasisPoints, hard, leaseClass);
         return lease;
       }
@@ -143,15 +145,20 @@ public final class GpuScheduleTable implements AutoCloseable {
     put(page, number, SchedulePage.THROTTLED, 0);
     put(page, number, SchedulePage.MEASURED, 0);
     put(page, number, SchedulePage.CHARGED, 0);
-    if (entries[page] == null) {
-      entries[page] = new Entry[SchedulePage.MAX_LEASES];
-    }
-    entries[page][number] = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0);
+    entries.put(key(page, number), new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, 0));
     restore(page, number);
   }
 
+  private static int key(int page, int number) {
+    return page * SchedulePage.MAX_LEASES + number;
+  }
+
+  private boolean isTaken(int page, int number) {
+    return entries.containsKey(key(page, number));
+  }
+
   private Entry entry(int page, int number) {
-    return entries[page] == null ? null : entries[page][number];
+    return Objects.requireNonNull(entries.get(key(page, number)));
   }
 
   /**
@@ -165,9 +172,9 @@ public final class GpuScheduleTable implements AutoCloseable {
       boolean hard,
       LeaseClass leaseClass,
       long nowNanos) {
-    Entry before = entries[page][lease];
+    Entry before = entry(page, lease);
     Entry after = new Entry(Math.max(1, weightBasisPoints), hard, leaseClass, before.sessions);
-    entries[page][lease] = after;
+    entries.put(key(page, lease), after);
     double factor = (double) before.weight / after.weight;
     stretch(page, lease, SchedulePage.VIRTUAL_TIME, get(page, SchedulePage.VIRTUAL_NOW), factor);
     stretch(page, lease, SchedulePage.NOT_BEFORE, nowNanos, factor);
@@ -188,16 +195,17 @@ public final class GpuScheduleTable implements AutoCloseable {
 
   /** Makes room for a session of a lease. */
   void enterSession(int page, int lease, int session) {
-    Entry before = entries[page][lease];
-    entries[page][lease] =
+    Entry before = entry(page, lease);
+    entries.put(
+        key(page, lease),
         new Entry(
-            before.weight, before.hard, before.leaseClass, Math.max(before.sessions, session + 1));
+            before.weight, before.hard, before.leaseClass, Math.max(before.sessions, session + 1)));
     restore(page, lease);
   }
 
   /** Puts back what the server has decided for a lease, if a worker has written over it. */
   void restore(int page, int lease) {
-    Entry entry = entries[page][lease];
+    Entry entry = entry(page, lease);
     set(page, SchedulePage.leaseWord(lease, SchedulePage.HARD), entry.hard ? 1 : 0);
     boolean latency = entry.leaseClass == LeaseClass.LATENCY;
     set(page, SchedulePage.leaseWord(lease, SchedulePage.LATENCY), latency ? 1 : 0);
@@ -209,7 +217,7 @@ public final class GpuScheduleTable implements AutoCloseable {
   /** Lease numbers that are taken: below this. */
   private int leases(int page) {
     int count = SchedulePage.MAX_LEASES;
-    while (count > 0 && entry(page, count - 1) == null) {
+    while (count > 0 && !isTaken(page, count - 1)) {
       count--;
     }
     return count;
@@ -223,7 +231,7 @@ public final class GpuScheduleTable implements AutoCloseable {
 
   /** Takes an entry out; its sessions have left. */
   void leave(int page, int lease) {
-    entries[page][lease] = null;
+    entries.remove(key(page, lease));
     put(page, lease, SchedulePage.WEIGHT, 0);
     long slice = get(page, SchedulePage.TIME_SLICE);
     if ((slice & SchedulePage.HOLDER_MASK) == lease + 1) {
@@ -245,7 +253,7 @@ public final class GpuScheduleTable implements AutoCloseable {
    * ahead of the GPU's, or what a hard lease's time until its next time slice is worth.
    */
   long debtNanos(int page, int lease, long nowNanos) {
-    Entry entry = entries[page][lease];
+    Entry entry = entry(page, lease);
     long ahead =
         get(page, SchedulePage.leaseWord(lease, SchedulePage.VIRTUAL_TIME))
             - get(page, SchedulePage.VIRTUAL_NOW);

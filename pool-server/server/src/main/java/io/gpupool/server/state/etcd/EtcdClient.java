@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state.etcd;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.server.state.StateException;
 import io.gpupool.transport.EventLoops;
 import io.grpc.CallOptions;
@@ -35,6 +36,8 @@ final class EtcdClient implements AutoCloseable {
   private final EtcdOptions options;
   private final EventLoopGroup loops = EventLoops.create("gpupool-etcd", 1);
   private final List<ManagedChannel> members = new ArrayList<>();
+
+  @GuardedBy("this")
   private int current;
 
   EtcdClient(EtcdOptions options) throws StateException {

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -178,7 +179,7 @@ final class Follower {
   private final class Stream implements ClientResponseObserver<WatchRequest, WatchResponse> {
     private final BlockingQueue<Object> answers = new LinkedBlockingQueue<>();
     private final ManagedChannel member;
-    private volatile ClientCallStreamObserver<WatchRequest> call;
+    private volatile @Nullable ClientCallStreamObserver<WatchRequest> call;
 
     Stream(ManagedChannel member) {
       this.member = member;
@@ -208,7 +209,7 @@ final class Follower {
 
     void leave() {
       client.leave(member);
-      ClientCallStreamObserver<WatchRequest> begun = call;
+      @Nullable ClientCallStreamObserver<WatchRequest> begun = call;
       if (begun != null) {
         begun.cancel("starting again", null);
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state.etcd;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.server.state.Change;
 import io.gpupool.server.state.Condition;
 import io.gpupool.server.state.Entry;
@@ -18,8 +19,13 @@ import java.util.function.Consumer;
 final class Replica {
   private record Watcher(String prefix, Consumer<List<Change>> listener) {}
 
+  @GuardedBy("this")
   private final TreeMap<String, Entry> entries = new TreeMap<>();
+
+  @GuardedBy("this")
   private final List<Watcher> watchers = new ArrayList<>();
+
+  @GuardedBy("this")
   private long revision;
 
   synchronized long revision() {
@@ -73,6 +79,7 @@ final class Replica {
     }
   }
 
+  @GuardedBy("this")
   private void take(long at, List<Change> changes) {
     revision = at;
     for (Change change : changes) {
@@ -94,7 +101,7 @@ final class Replica {
 
   /** Waits until it is at this revision; false if that took too long. */
   boolean await(long wanted, long limitMillis) throws InterruptedException {
-    return await(() -> revision >= wanted, limitMillis);
+    return await(() -> revision() >= wanted, limitMillis);
   }
 
   /** Waits until a key is not what the condition says; false if that took too long. */

@@ -41,8 +41,12 @@ class DrainsTest {
 
   /** Writes down what it is told. */
   private static final class Asker implements QueueClient {
+    @SuppressWarnings("NullAway.Init") // set when it is granted
     private Lease lease;
+
+    @SuppressWarnings("NullAway.Init") // set when it is refused
     private Cause cause;
+
     private String reason = "";
 
     @Override

@@ -55,7 +55,10 @@ class SeveralServersTest {
   private static final class Client implements QueueClient {
     final List<Integer> places = new ArrayList<>();
     final String id;
+
+    @SuppressWarnings("NullAway.Init") // set when it asks
     QueueEntry entry;
+
     Optional<GrantedLease> granted = Optional.empty();
     Optional<Cause> refused = Optional.empty();
     boolean sentAway;

@@ -353,7 +353,7 @@ class SpanningLeasesTest {
 
   /** What a server tells of a lease whose programs did something there so long ago. */
   private void tell(Ground server, Lease lease, long idleMillis) throws Exception {
-    server.records.transact(transaction -> {
+    server.records.update(transaction -> {
       transaction.put(
           RecordTypes.SERVER_STATUSES,
           name(server),
@@ -367,7 +367,6 @@ class SpanningLeasesTest {
                       .setSessions(1)
                       .build()),
               List.of()));
-      return null;
     });
   }
 

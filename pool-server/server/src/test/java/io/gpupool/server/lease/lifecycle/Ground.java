@@ -117,7 +117,7 @@ public final class Ground {
         new Reconciler(
             records,
             store,
-            membership.orElse(null),
+            membership.orElseGet(() -> new Membership(records, server, gpus)),
             leases,
             queue,
             peers,
@@ -202,9 +202,8 @@ public final class Ground {
   /** Is given up by those that keep the state. */
   public void loseRecord() {
     try {
-      records.transact(transaction -> {
+      records.update(transaction -> {
         transaction.delete(RecordTypes.SERVERS, server);
-        return null;
       });
     } catch (StateException e) {
       throw new AssertionError(e);

@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
@@ -77,7 +78,8 @@ class LeaseServiceTest {
     Lease lease = grant(0.5);
     assertThat(ground.finder.find(lease.id().text(), "0".repeat(32))).isEmpty();
     assertThat(ground.finder.find("L99", secret(lease))).isEmpty();
-    assertThat(secrets.get(lease.id()).toString()).doesNotContain(secret(lease));
+    assertThat(Objects.requireNonNull(secrets.get(lease.id())).toString())
+        .doesNotContain(secret(lease));
   }
 
   @Test
@@ -128,7 +130,7 @@ class LeaseServiceTest {
   }
 
   private String secret(Lease lease) {
-    return secrets.get(lease.id()).reveal();
+    return Objects.requireNonNull(secrets.get(lease.id())).reveal();
   }
 
   private Lease grant(double part) {

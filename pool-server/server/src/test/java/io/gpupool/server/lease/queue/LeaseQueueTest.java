@@ -42,9 +42,16 @@ class LeaseQueueTest {
   /** Writes down what it is told. */
   private static final class Asker implements QueueClient {
     final List<Integer> places = new ArrayList<>();
+
+    @SuppressWarnings("NullAway.Init") // set when it asks
     QueueEntry entry;
+
+    @SuppressWarnings("NullAway.Init") // set when it is granted
     Lease lease;
+
+    @SuppressWarnings("NullAway.Init") // set when it is refused
     Cause cause;
+
     String reason = "";
     boolean wasHeld;
 

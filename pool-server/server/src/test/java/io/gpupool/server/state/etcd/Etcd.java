@@ -10,7 +10,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Assumptions;
 
 /** A real etcd on loopback, of one member or several, each of which can be killed. */
@@ -26,7 +28,7 @@ public final class Etcd implements AutoCloseable {
     private final int clientPort;
     private final int peerPort;
     private final Path folder;
-    private EtcdRunner.Member running;
+    private EtcdRunner.@Nullable Member running;
 
     Member(String name, int clientPort, int peerPort, Path folder) {
       this.name = name;
@@ -105,12 +107,12 @@ public final class Etcd implements AutoCloseable {
   }
 
   public void kill(int index) throws InterruptedException {
-    members.get(index).running.kill();
+    running(index).kill();
   }
 
   /** Stops a member's process where it is, or lets it go on. */
   public void freeze(int index, boolean frozen) throws Exception {
-    members.get(index).running.freeze(frozen);
+    running(index).freeze(frozen);
   }
 
   /** The member that leads, once there is one. */
@@ -141,7 +143,7 @@ public final class Etcd implements AutoCloseable {
     for (int i = 0; i < members.size(); i++) {
       long deadline = System.nanoTime() + START_NANOS;
       while (field(status(i), "leader").isEmpty() || field(status(i), "leader").equals("0")) {
-        if (System.nanoTime() > deadline || !members.get(i).running.isAlive()) {
+        if (System.nanoTime() > deadline || !running(i).isAlive()) {
           throw new IOException(
               "etcd does not start: " + Files.readString(members.get(i).folder.resolve("log")));
         }
@@ -200,5 +202,9 @@ public final class Etcd implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private EtcdRunner.Member running(int index) {
+    return Objects.requireNonNull(members.get(index).running);
   }
 }
