@@ -9,7 +9,6 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.module.SoftFunction;
-import io.gpupool.soft.device.module.SoftLibrary;
 import io.gpupool.soft.device.module.SoftModule;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.device.work.Completion;
@@ -115,26 +114,6 @@ final class ModuleTest {
 
     assertThat(gpu.device(0).memory().usedBytes()).isZero();
     module.unload();
-  }
-
-  @Test
-  void library_usedInTwoContexts_isOneModuleInEach() {
-    SoftContext other = new SoftContext(gpu.device(0), 0);
-    SoftLibrary library = new SoftLibrary(image("sample.ptx"));
-    library.setAttribute("scale", 8, 60_000);
-
-    assertThat(library.module(context)).isSameAs(library.module(context));
-    assertThat(library.module(other)).isNotSameAs(library.module(context));
-    assertThat(library.module(other).function("scale").attribute(8)).isEqualTo(60_000);
-    library.setAttribute("scale", 8, 70_000);
-    assertThat(library.module(other).function("scale").attribute(8)).isEqualTo(70_000);
-    assertThat(library.kernel("count").name()).isEqualTo("count");
-    assertStatus(() -> library.kernel("nothing"), CudaStatus.NOT_FOUND);
-
-    library.unload();
-
-    assertThat(gpu.device(0).memory().usedBytes()).isZero();
-    assertStatus(() -> library.module(context), CudaStatus.INVALID_HANDLE);
   }
 
   @Test
