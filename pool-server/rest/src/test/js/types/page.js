@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * @fileoverview Types of the page's own values. Types of the REST interface's resources are
- * generated from openapi.json, as `rest.Lease` and the like. Only the type check reads either.
+ * @fileoverview Types of the page's own values. Types of the REST interface's resources, such as
+ * `rest.Lease`, are generated from the OpenAPI document. Only the type check reads either.
  * @externs
  */
 

@@ -30,12 +30,12 @@ public final class JsonForm {
 
   private JsonForm() {}
 
-  /** A list of messages. */
+  /** Returns the form of a list of messages. */
   public static JsonArray of(List<? extends Message> messages) {
     return array(messages);
   }
 
-  /** The text of a form, in lines for people. */
+  /** Returns the text of a form, in lines for people. */
   public static String text(JsonElement form) {
     return PRETTY.toJson(form);
   }
@@ -60,7 +60,9 @@ public final class JsonForm {
     return object;
   }
 
-  /** Sets the fields that are there; they must fit the message, as the document's schema says. */
+  /**
+   * Sets the fields that an object has; they must fit the message, as the document's schema says.
+   */
   public static void into(JsonObject object, Message.Builder message) {
     for (FieldDescriptor field : message.getDescriptorForType().getFields()) {
       JsonElement value = object.get(field.getJsonName());
@@ -108,15 +110,15 @@ public final class JsonForm {
     return WORD.matcher(field).replaceAll(word -> word.group(1).toUpperCase(Locale.ROOT));
   }
 
-  /** A constant as its JSON has it, such as {@code read-only}. */
+  /** Returns a constant as its JSON has it, such as {@code read-only}. */
   public static String text(ProtocolMessageEnum constant) {
     return constant instanceof Enum<?> named && named.name().equals("UNRECOGNIZED")
         ? "unknown"
         : text(constant.getValueDescriptor());
   }
 
-  /** The constant without the name of its type, which protobuf wants before it. */
-  private static String text(EnumValueDescriptor constant) {
+  /** Returns a constant without the name of its type, which protobuf wants before it. */
+  public static String text(EnumValueDescriptor constant) {
     String type = constant.getType().getName().replaceAll("(?<=[a-z])(?=[A-Z])", "_");
     return constant
         .getName()

@@ -5,6 +5,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.gpupool.json.JsonForm;
 import io.gpupool.server.identity.Role;
 import java.io.IOException;
 import java.io.InputStream;
@@ -18,7 +19,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** The OpenAPI document of the interface. Requests are checked and dispatched by it. */
+/**
+ * The OpenAPI document of the interface: {@code openapi.json}, with the schemas that are generated
+ * from the control plane's messages. Requests are checked and dispatched by it.
+ */
 public final class OpenApi {
   private final String text;
   private final JsonObject document;
@@ -28,9 +32,10 @@ public final class OpenApi {
     static final OpenApi DOCUMENT = load();
   }
 
-  private OpenApi(String text) {
-    this.text = text;
-    document = JsonParser.parseString(text).getAsJsonObject();
+  private OpenApi(JsonObject written) {
+    document = written;
+    MessageSchemas.complete(document.getAsJsonObject("components").getAsJsonObject("schemas"));
+    text = JsonForm.text(document);
     for (Map.Entry<String, JsonElement> path : document.getAsJsonObject("paths").entrySet()) {
       path.getValue()
           .getAsJsonObject()
@@ -41,14 +46,15 @@ public final class OpenApi {
     }
   }
 
-  /** Read when it is first asked for, so that nothing waits for it at the start. */
+  /** Returns the document, which is read at the first call so that no start waits for it. */
   public static OpenApi get() {
     return Loaded.DOCUMENT;
   }
 
   private static OpenApi load() {
     try (InputStream in = OpenApi.class.getResourceAsStream("/io/gpupool/rest/openapi.json")) {
-      return new OpenApi(new String(in.readAllBytes(), StandardCharsets.UTF_8));
+      String written = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+      return new OpenApi(JsonParser.parseString(written).getAsJsonObject());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -66,7 +72,7 @@ public final class OpenApi {
     return operations;
   }
 
-  /** What a {@code $ref} stands for, or the object itself. */
+  /** Returns the object that a {@code $ref} stands for, or the object itself. */
   public JsonObject resolve(JsonObject object) {
     if (!object.has("$ref")) {
       return object;

@@ -4,21 +4,29 @@ package io.gpupool.rest.resource;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import io.gpupool.control.v1.FieldProperties;
+import io.gpupool.control.v1.PoolOuterClass;
 import io.gpupool.rest.http.EntityTag;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
- * One thing in the pool, as JSON.
+ * A resource of the pool as JSON.
  *
- * @param id as its path has it
- * @param place its place among things of its kind
+ * @param id the id in its path
+ * @param place its place among resources of its kind
  */
 record Resource(String id, NaturalOrder place, JsonObject json) {
-  /** What grows by itself, and is no change. */
-  private static final Set<String> AGES =
-      Set.of("ageMillis", "grantedGpuNanos", "idleMillis", "upMillis", "waitedMillis");
+  /** The names of fields that grow by themselves, which is no change. */
+  private static final Set<String> GROWING =
+      PoolOuterClass.getDescriptor().getMessageTypes().stream()
+          .flatMap(message -> message.getFields().stream())
+          .filter(field -> field.getOptions().getExtension(FieldProperties.grows))
+          .map(FieldDescriptor::getJsonName)
+          .collect(Collectors.toSet());
 
-  /** The same without what changes by itself, here and in what it holds. */
+  /** Returns the JSON without fields that grow by themselves, at any depth. */
   JsonObject lasting() {
     return lasting(json);
   }
@@ -26,7 +34,7 @@ record Resource(String id, NaturalOrder place, JsonObject json) {
   private static JsonObject lasting(JsonObject json) {
     JsonObject lasting = new JsonObject();
     json.entrySet().stream()
-        .filter(field -> !AGES.contains(field.getKey()))
+        .filter(field -> !GROWING.contains(field.getKey()))
         .forEach(field -> lasting.add(field.getKey(), lasting(field.getValue())));
     return lasting;
   }
@@ -43,7 +51,7 @@ record Resource(String id, NaturalOrder place, JsonObject json) {
     return array;
   }
 
-  /** What is changed by people has a revision, which they can insist on. */
+  /** Returns the tag, with the revision of a resource that people change and can insist on. */
   EntityTag tag() {
     EntityTag tag = EntityTag.of(lasting().toString());
     return json.has("revision") ? tag.withRevision(json.get("revision").getAsLong()) : tag;

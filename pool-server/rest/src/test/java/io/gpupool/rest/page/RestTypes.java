@@ -3,7 +3,6 @@ package io.gpupool.rest.page;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -19,10 +18,9 @@ final class RestTypes {
   private RestTypes() {}
 
   /** Returns declarations of all schemas of a document. */
-  static String declarations(String openApi) {
+  static String declarations(JsonObject document) {
     StringBuilder out = new StringBuilder("/** @externs */\n/** @const */\nvar rest = {};\n");
-    JsonParser.parseString(openApi)
-        .getAsJsonObject()
+    document
         .getAsJsonObject("components")
         .getAsJsonObject("schemas")
         .entrySet()

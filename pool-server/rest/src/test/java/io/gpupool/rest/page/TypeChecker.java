@@ -9,6 +9,7 @@ import com.google.javascript.jscomp.DiagnosticGroup;
 import com.google.javascript.jscomp.DiagnosticGroups;
 import com.google.javascript.jscomp.SourceFile;
 import com.google.javascript.jscomp.deps.ModuleLoader;
+import io.gpupool.rest.openapi.OpenApi;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -23,7 +24,6 @@ import java.util.stream.Stream;
 /** The Closure Compiler, which checks the page's modules by the types in their JSDoc. */
 final class TypeChecker {
   private static final Path SCRIPTS = Path.of("src/main/resources/io/gpupool/rest/page/js");
-  private static final Path OPEN_API = Path.of("src/main/resources/io/gpupool/rest/openapi.json");
   private static final Path TYPES = Path.of("src/test/js/types");
   private static final String PREACT = "vendor/preact.js";
 
@@ -75,7 +75,7 @@ final class TypeChecker {
     ERRORS.forEach(group -> options.setWarningLevel(group, CheckLevel.ERROR));
     List<SourceFile> externs =
         new ArrayList<>(CommandLineRunner.getBuiltinExterns(CompilerOptions.Environment.BROWSER));
-    externs.add(SourceFile.fromCode("rest.js", RestTypes.declarations(Files.readString(OPEN_API))));
+    externs.add(SourceFile.fromCode("rest.js", RestTypes.declarations(OpenApi.get().document())));
     externs.add(SourceFile.fromCode("page.js", Files.readString(TYPES.resolve("page.js"))));
     List<SourceFile> sources =
         modules.entrySet().stream()
