@@ -3,7 +3,7 @@ package io.gpupool.soft.exec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import java.io.IOException;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.ClassModel;
@@ -25,31 +25,36 @@ import org.junit.jupiter.api.Test;
  * adds one has to say so here, and in the page on the safety of memory.
  */
 class NativeAccessTest {
-  /** Classes that use {@link Raw}, and where their addresses come from. */
-  private static final Map<String, String> RAW =
+  /** Classes that use {@link NativeMemory}, and where their addresses come from. */
+  private static final Map<String, String> NATIVE_MEMORY =
       Map.ofEntries(
-          Map.entry("exec/memory/Raw", "is it"),
-          Map.entry("exec/access/Checks", "its own checks"),
+          Map.entry("exec/memory/NativeMemory", "is it"),
+          Map.entry("exec/access/AddressTranslation", "its own checks"),
           Map.entry("exec/access/AccessFaults", "the map of granules"),
           Map.entry("exec/memory/Atomics", "AddressCode, Textures, Reductions"),
           Map.entry("exec/memory/WideAtomics", "AddressCode"),
           Map.entry("exec/access/MemoryBarriers", "AddressCode"),
           Map.entry("exec/matrix/Matrices", "AddressCode for rows"),
-          Map.entry("exec/access/Fragments", "Checks for each piece of a matrix"),
-          Map.entry("exec/call/RuntimeCalls", "Checks for each result and argument in memory"),
-          Map.entry("exec/access/TensorCopies", "Checks for the map, each row and each piece"),
-          Map.entry("exec/access/Reductions", "Checks for each element"),
+          Map.entry("exec/access/Fragments", "AddressTranslation for each piece of a matrix"),
           Map.entry(
-              "exec/access/ClusterMemory", "Checks for each piece of a copy, and the barriers"),
+              "exec/call/RuntimeCalls",
+              "AddressTranslation for each result and argument in memory"),
+          Map.entry(
+              "exec/access/TensorCopies",
+              "AddressTranslation for the map, each row and each piece"),
+          Map.entry("exec/access/Reductions", "AddressTranslation for each element"),
+          Map.entry(
+              "exec/access/ClusterMemory",
+              "AddressTranslation for each piece of a copy, and the barriers"),
           Map.entry("exec/access/Textures", "the memory of the texels"),
           Map.entry("exec/block/ThreadBlock", "the block's own pages"),
-          Map.entry("exec/call/Printf", "Checks for each byte and argument"),
+          Map.entry("exec/call/Printf", "AddressTranslation for each byte and argument"),
           Map.entry("compile/emit/Code", "names it"));
 
   /** Classes that make segments of addresses. */
   private static final Map<String, String> SEGMENTS =
       Map.ofEntries(
-          Map.entry("exec/memory/Raw", "see above"),
+          Map.entry("exec/memory/NativeMemory", "see above"),
           Map.entry("texture/Texels", "bounded by the texels' memory"),
           Map.entry("memory/Mapping", "the addresses that it has reserved"),
           Map.entry("memory/Pages", "the pages that it has mapped"),
@@ -68,9 +73,9 @@ class NativeAccessTest {
           Map.entry("compile/method/FrameCode", "what functions are passed, within the frame"));
 
   @Test
-  void raw_isUsedByTheClassesListedAlone() throws Exception {
-    assertThat(users(entry -> isClass(entry, "io/gpupool/soft/exec/memory/Raw")))
-        .isEqualTo(new TreeSet<>(RAW.keySet()));
+  void nativeMemory_isUsedByTheClassesListedAlone() throws Exception {
+    assertThat(users(entry -> isClass(entry, "io/gpupool/soft/exec/memory/NativeMemory")))
+        .isEqualTo(new TreeSet<>(NATIVE_MEMORY.keySet()));
   }
 
   @Test
@@ -84,8 +89,8 @@ class NativeAccessTest {
     String access = "io/gpupool/soft/compile/emit/MemoryAccess";
     Set<String> users =
         users(entry ->
-            isMember(entry, access, "raw")
-                || isMember(entry, "io/gpupool/soft/compile/emit/Code", "RAW"));
+            isMember(entry, access, "nativeMemory")
+                || isMember(entry, "io/gpupool/soft/compile/emit/Code", "NATIVE_MEMORY"));
     users.add("compile/emit/MemoryAccess");
     assertThat(users).isEqualTo(new TreeSet<>(EMITTERS.keySet()));
   }
@@ -102,7 +107,8 @@ class NativeAccessTest {
 
   /** The classes with such an entry in their constant pool, nested ones as the outermost. */
   private static Set<String> users(Predicate<PoolEntry> wanted) throws Exception {
-    Path root = Path.of(Raw.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    Path root =
+        Path.of(NativeMemory.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     Map<String, ClassModel> classes = new TreeMap<>();
     try (Stream<Path> files = Files.walk(root)) {
       for (Path file : files.filter(one -> one.toString().endsWith(".class")).toList()) {

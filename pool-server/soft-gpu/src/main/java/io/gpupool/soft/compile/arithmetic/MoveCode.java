@@ -7,7 +7,7 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
@@ -191,13 +191,13 @@ public final class MoveCode {
     for (String modifier : op.modifiers()) {
       switch (modifier) {
         case "shared", "shared::cta", "shared::cluster" -> {
-          return Checks.SHARED_WINDOW;
+          return AddressTranslation.SHARED_WINDOW;
         }
         case "local" -> {
-          return Checks.LOCAL_WINDOW;
+          return AddressTranslation.LOCAL_WINDOW;
         }
         case "param", "param::entry" -> {
-          return Checks.PARAM_WINDOW;
+          return AddressTranslation.PARAM_WINDOW;
         }
         default -> {}
       }
@@ -217,9 +217,9 @@ public final class MoveCode {
     long window = window(op);
     if (window != 0) {
       cb.loadConstant(window);
-      code.call(Code.CHECKS, "inWindow", "(JJ)I");
+      code.call(Code.ADDRESS_TRANSLATION, "inWindow", "(JJ)I");
     } else if (op.has("global")) {
-      code.call(Code.CHECKS, "isGlobal", "(J)I");
+      code.call(Code.ADDRESS_TRANSLATION, "isGlobal", "(J)I");
     } else {
       // Constant memory has no window of its own; generic addresses of it are global ones.
       cb.pop2();
@@ -240,7 +240,7 @@ public final class MoveCode {
     code.push(args.get(2), Type.U64);
     code.push(args.get(0), Type.U64);
     code.push(args.get(1), Type.U32);
-    code.call(Code.CHECKS, "alloca", "(JJI)J");
+    code.call(Code.ADDRESS_TRANSLATION, "alloca", "(JJI)J");
     cb.dup2();
     code.push(args.get(0), Type.U64);
     cb.ladd();

@@ -16,7 +16,7 @@ final class AccessCode {
   }
 
   private static ClassDesc owner(boolean ordered) {
-    return ordered ? Code.RAW : MemoryAccess.raw();
+    return ordered ? Code.NATIVE_MEMORY : MemoryAccess.nativeMemory();
   }
 
   /** The type to move: what the register holds, so that no bits change kind on the way. */
@@ -49,11 +49,11 @@ final class AccessCode {
    */
   void read(Type type, boolean ordered) {
     if (!ordered && type == Type.F32) {
-      code.call(MemoryAccess.raw(), "getFloat", "(J)F");
+      code.call(MemoryAccess.nativeMemory(), "getFloat", "(J)F");
       return;
     }
     if (!ordered && type == Type.F64) {
-      code.call(MemoryAccess.raw(), "getDouble", "(J)D");
+      code.call(MemoryAccess.nativeMemory(), "getDouble", "(J)D");
       return;
     }
     String verb = ordered ? "acquire" : "get";
@@ -82,11 +82,11 @@ final class AccessCode {
    */
   void write(Type type, boolean ordered) {
     if (!ordered && type == Type.F32) {
-      code.call(MemoryAccess.raw(), "putFloat", "(JF)V");
+      code.call(MemoryAccess.nativeMemory(), "putFloat", "(JF)V");
       return;
     }
     if (!ordered && type == Type.F64) {
-      code.call(MemoryAccess.raw(), "putDouble", "(JD)V");
+      code.call(MemoryAccess.nativeMemory(), "putDouble", "(JD)V");
       return;
     }
     String verb = ordered ? "release" : "put";

@@ -114,7 +114,7 @@ public final class AddressCode {
         cb.loadConstant(bytes);
         String method = space == Space.LOCAL ? "local" : "generic";
         code.call(
-            space == Space.LOCAL ? Code.CHECKS : MemoryAccess.checks(),
+            space == Space.LOCAL ? Code.ADDRESS_TRANSLATION : MemoryAccess.addressTranslation(),
             method,
             "(" + block() + "IJI)J");
       }
@@ -123,7 +123,7 @@ public final class AddressCode {
         cb.loadConstant(bytes);
         String method = space == Space.PARAM ? "param" : "global";
         code.call(
-            space == Space.PARAM ? Code.CHECKS : MemoryAccess.checks(),
+            space == Space.PARAM ? Code.ADDRESS_TRANSLATION : MemoryAccess.addressTranslation(),
             method,
             "(" + block() + "JI)J");
       }
@@ -155,11 +155,11 @@ public final class AddressCode {
     }
     cb.loadConstant(bytes);
     if (cluster) {
-      code.call(Code.CHECKS, "sharedCluster", "(" + block() + "JI)J");
+      code.call(Code.ADDRESS_TRANSLATION, "sharedCluster", "(" + block() + "JI)J");
       return;
     }
     String narrowOrWide = narrow ? "I" : "J";
-    code.call(Code.CHECKS, "shared", "(" + block() + narrowOrWide + "I)J");
+    code.call(Code.ADDRESS_TRANSLATION, "shared", "(" + block() + narrowOrWide + "I)J");
   }
 
   public static String block() {

@@ -6,7 +6,7 @@ import io.gpupool.soft.compile.ir.Op;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -143,7 +143,7 @@ public final class BarrierCode {
     pushPlace(op, args.get(1));
     cb.loadConstant(space(spaces.get(1)));
     code.push(args.get(2), Type.U32);
-    code.call(Code.CHECKS, "copyBulk", "(" + AddressCode.block() + "JIJII)V");
+    code.call(Code.ADDRESS_TRANSLATION, "copyBulk", "(" + AddressCode.block() + "JIJII)V");
     if (op.has("mbarrier::complete_tx::bytes")) {
       addresses.push(op, args.get(3), Space.SHARED, Long.BYTES);
       code.push(args.get(2), Type.U32);
@@ -195,9 +195,9 @@ public final class BarrierCode {
 
   private static int space(String name) {
     return switch (name) {
-      case "global" -> Checks.IN_GLOBAL;
-      case "shared::cluster" -> Checks.IN_CLUSTER;
-      default -> Checks.IN_SHARED;
+      case "global" -> AddressTranslation.IN_GLOBAL;
+      case "shared::cluster" -> AddressTranslation.IN_CLUSTER;
+      default -> AddressTranslation.IN_SHARED;
     };
   }
 }

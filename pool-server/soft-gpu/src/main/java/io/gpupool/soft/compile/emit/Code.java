@@ -5,7 +5,7 @@ import io.gpupool.soft.compile.ir.JvmKind;
 import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.exec.access.ClusterMemory;
 import io.gpupool.soft.exec.access.MemoryBarriers;
 import io.gpupool.soft.exec.arithmetic.Conversions;
@@ -17,7 +17,7 @@ import io.gpupool.soft.exec.arithmetic.SmallFloats;
 import io.gpupool.soft.exec.arithmetic.VideoInstructions;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.memory.Atomics;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.ptx.SpecialRegisters;
 import io.gpupool.soft.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Code {
   public static final ClassDesc BLOCK = desc(ThreadBlock.class);
-  static final ClassDesc RAW = desc(Raw.class);
-  public static final ClassDesc CHECKS = desc(Checks.class);
+  static final ClassDesc NATIVE_MEMORY = desc(NativeMemory.class);
+  public static final ClassDesc ADDRESS_TRANSLATION = desc(AddressTranslation.class);
   static final ClassDesc ATOMICS = desc(Atomics.class);
   public static final ClassDesc INTEGERS = desc(Integers.class);
   public static final ClassDesc FLOATS = desc(Floats.class);
@@ -175,20 +175,20 @@ public final class Code {
   /** Reads at the address on the stack. */
   public void get(JvmKind kind) {
     switch (kind) {
-      case INT -> call(MemoryAccess.raw(), "getInt", "(J)I");
-      case LONG -> call(MemoryAccess.raw(), "getLong", "(J)J");
-      case FLOAT -> call(MemoryAccess.raw(), "getFloat", "(J)F");
-      case DOUBLE -> call(MemoryAccess.raw(), "getDouble", "(J)D");
+      case INT -> call(MemoryAccess.nativeMemory(), "getInt", "(J)I");
+      case LONG -> call(MemoryAccess.nativeMemory(), "getLong", "(J)J");
+      case FLOAT -> call(MemoryAccess.nativeMemory(), "getFloat", "(J)F");
+      case DOUBLE -> call(MemoryAccess.nativeMemory(), "getDouble", "(J)D");
     }
   }
 
   /** Writes the value on the stack at the address below it. */
   public void put(JvmKind kind) {
     switch (kind) {
-      case INT -> call(MemoryAccess.raw(), "putInt", "(JI)V");
-      case LONG -> call(MemoryAccess.raw(), "putLong", "(JJ)V");
-      case FLOAT -> call(MemoryAccess.raw(), "putFloat", "(JF)V");
-      case DOUBLE -> call(MemoryAccess.raw(), "putDouble", "(JD)V");
+      case INT -> call(MemoryAccess.nativeMemory(), "putInt", "(JI)V");
+      case LONG -> call(MemoryAccess.nativeMemory(), "putLong", "(JJ)V");
+      case FLOAT -> call(MemoryAccess.nativeMemory(), "putFloat", "(JF)V");
+      case DOUBLE -> call(MemoryAccess.nativeMemory(), "putDouble", "(JD)V");
     }
   }
 

@@ -18,8 +18,8 @@ import java.util.Optional;
  * the JDK's internal Unsafe. Kernels have thousands of accesses; one through a memory segment makes
  * the JIT compiler create a hundred nodes where this makes a handful, and it gives up inlining
  * early. Needs {@code --add-exports java.base/jdk.internal.misc=ALL-UNNAMED}; without it kernels
- * use {@link io.gpupool.soft.exec.memory.Raw} and {@link io.gpupool.soft.exec.access.Checks}, and
- * run slower.
+ * use {@link io.gpupool.soft.exec.memory.NativeMemory} and {@link
+ * io.gpupool.soft.exec.access.AddressTranslation}, and run slower.
  */
 public final class MemoryAccess {
   private static final String NAME = "io.gpupool.soft.kernel.MemoryAccess";
@@ -38,13 +38,13 @@ public final class MemoryAccess {
   }
 
   /** Class with the get and put methods. */
-  public static ClassDesc raw() {
-    return isFast() ? SELF : Code.RAW;
+  public static ClassDesc nativeMemory() {
+    return isFast() ? SELF : Code.NATIVE_MEMORY;
   }
 
   /** Class with the checks of global and generic addresses. */
-  static ClassDesc checks() {
-    return isFast() ? SELF : Code.CHECKS;
+  static ClassDesc addressTranslation() {
+    return isFast() ? SELF : Code.ADDRESS_TRANSLATION;
   }
 
   /** Parent for the class loaders of kernels. */
@@ -152,7 +152,7 @@ public final class MemoryAccess {
 
   /**
    * The address itself if it lies in live global memory and is aligned; all else is left to {@link
-   * io.gpupool.soft.exec.access.Checks}.
+   * io.gpupool.soft.exec.access.AddressTranslation}.
    */
   private static void check(CodeBuilder cb, boolean generic) {
     int address = generic ? 2 : 1;
@@ -179,7 +179,7 @@ public final class MemoryAccess {
     cb.lload(address).iload(bytes);
     String block = Code.BLOCK.descriptorString();
     cb.invokestatic(
-        Code.CHECKS,
+        Code.ADDRESS_TRANSLATION,
         generic ? "generic" : "global",
         MethodTypeDesc.ofDescriptor("(" + block + (generic ? "I" : "") + "JI)J"));
     cb.lreturn();

@@ -139,7 +139,7 @@ public final class MemoryCode {
       return false;
     }
     addresses.pushLong(base, offset);
-    code.call(Code.CHECKS, "copy", "(JII" + AddressCode.block() + "J)V");
+    code.call(Code.ADDRESS_TRANSLATION, "copy", "(JII" + AddressCode.block() + "J)V");
     return true;
   }
 }

@@ -10,7 +10,7 @@ import io.gpupool.soft.compile.ir.RefusedException;
 import io.gpupool.soft.compile.ir.Terminator;
 import io.gpupool.soft.compile.ir.VReg;
 import io.gpupool.soft.compile.ir.Value;
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.Label;
@@ -87,8 +87,8 @@ public final class Lowering {
   void beginLocal(Instruction source) {
     localTop = 0;
     if (usesStack) {
-      localTop = Checks.STACK_BYTES;
-      graph.needLocal(Checks.STACK_BYTES);
+      localTop = AddressTranslation.STACK_BYTES;
+      graph.needLocal(AddressTranslation.STACK_BYTES);
       move(source, Type.B64, operands.stackTop(), new Value.Int(0));
     }
   }

@@ -73,14 +73,14 @@ final class FrameCode {
     if (op.opcode().equals(FrameOps.PUT)) {
       code.push(op.args().get(1), bits);
       if (type.bits() < 32) {
-        code.call(MemoryAccess.raw(), "put" + width, "(JI)V");
+        code.call(MemoryAccess.nativeMemory(), "put" + width, "(JI)V");
       } else {
         code.put(JvmKind.of(bits));
       }
       return;
     }
     if (type.bits() < 32) {
-      code.call(MemoryAccess.raw(), "get" + width, type.bits() == 8 ? "(J)B" : "(J)S");
+      code.call(MemoryAccess.nativeMemory(), "get" + width, type.bits() == 8 ? "(J)B" : "(J)S");
       code.extend(type);
     } else {
       code.get(JvmKind.of(bits));

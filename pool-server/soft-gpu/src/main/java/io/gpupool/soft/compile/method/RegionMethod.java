@@ -150,7 +150,10 @@ final class RegionMethod extends BlockMethod {
           code.push(value, source);
           cb.loadConstant((long) (int) strides.of(value).getAsLong());
           cb.iload(STEPS_LOCAL);
-          code.call(Code.CHECKS, source.isSigned() ? "staysSigned" : "staysUnsigned", "(IJI)Z");
+          code.call(
+              Code.ADDRESS_TRANSLATION,
+              source.isSigned() ? "staysSigned" : "staysUnsigned",
+              "(IJI)Z");
           cb.ifeq(oneByOne);
         }
         ops.emit(op);
@@ -165,7 +168,7 @@ final class RegionMethod extends BlockMethod {
     cb.lstore(local);
     code.pushBlock();
     cb.lload(local).loadConstant(slope).iload(STEPS_LOCAL).loadConstant(op.accessedBytes());
-    code.call(Code.CHECKS, "row", "(" + AddressCode.block() + "JJII)Z");
+    code.call(Code.ADDRESS_TRANSLATION, "row", "(" + AddressCode.block() + "JJII)Z");
     cb.ifeq(oneByOne);
     if (slope != 0) {
       cb.lload(local).iload(Code.THREAD_LOCAL).i2l().loadConstant(slope).lmul().lsub();

@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.access;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.memory.MemoryMap;
 
 /** The faults of accesses that are not allowed. Stateless. */
@@ -16,7 +16,7 @@ final class AccessFaults {
     long offset = address - block.memoryBase;
     boolean allocated =
         Long.compareUnsigned(offset, block.memoryBytes) < 0
-            && Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
+            && NativeMemory.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) != 0;
     boolean misaligned = allocated && isMisaligned(address, bytes);
     return new DeviceFaultException(
         result(misaligned), text(misaligned, "global", address, bytes), address);

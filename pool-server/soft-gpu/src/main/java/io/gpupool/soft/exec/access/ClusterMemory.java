@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.access;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 
 /**
  * Shared memory of the blocks of a cluster. An address of the {@code shared::cluster} space is one
@@ -48,7 +48,7 @@ public final class ClusterMemory {
 
   /** Whether a generic address lies in the block's own shared memory. */
   public static int isOwn(ThreadBlock block, long address) {
-    return Checks.inWindow(address, Checks.SHARED_WINDOW) != 0
+    return AddressTranslation.inWindow(address, AddressTranslation.SHARED_WINDOW) != 0
             && rank(block, address) == block.clusterRank()
         ? 1
         : 0;
@@ -57,7 +57,7 @@ public final class ClusterMemory {
   /** The native address of an access to shared memory of any block of the cluster. */
   public static long check(ThreadBlock block, long address, int bytes) {
     ThreadBlock home = home(block, address);
-    return Checks.ownShared(home, address & OFFSET, bytes);
+    return AddressTranslation.ownShared(home, address & OFFSET, bytes);
   }
 
   static ThreadBlock home(ThreadBlock block, long address) {
@@ -96,10 +96,10 @@ public final class ClusterMemory {
     for (int rest = ranks & 0xFFFF; rest != 0; rest &= rest - 1) {
       ThreadBlock target = target(block, Integer.numberOfTrailingZeros(rest));
       for (int at = 0; at < bytes; at += BULK_BYTES) {
-        long source = Checks.global(block, from + at, BULK_BYTES);
-        long place = Checks.ownShared(target, (to & OFFSET) + at, BULK_BYTES);
-        Raw.putLong(place, Raw.getLong(source));
-        Raw.putLong(place + 8, Raw.getLong(source + 8));
+        long source = AddressTranslation.global(block, from + at, BULK_BYTES);
+        long place = AddressTranslation.ownShared(target, (to & OFFSET) + at, BULK_BYTES);
+        NativeMemory.putLong(place, NativeMemory.getLong(source));
+        NativeMemory.putLong(place + 8, NativeMemory.getLong(source + 8));
       }
       complete(target, barrier, bytes);
     }
@@ -128,7 +128,7 @@ public final class ClusterMemory {
   }
 
   private static void complete(ThreadBlock target, long barrier, int bytes) {
-    long place = Checks.ownShared(target, barrier & OFFSET, Long.BYTES);
+    long place = AddressTranslation.ownShared(target, barrier & OFFSET, Long.BYTES);
     MemoryBarriers.expectBytes(place, -bytes);
   }
 }

@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.access;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.matrix.Matrices;
 import io.gpupool.soft.exec.matrix.MatrixType;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 
 /**
  * A lane's part of a matrix of {@code wmma} on its way from memory or into it. The elements of a
@@ -116,9 +116,9 @@ public final class Fragments {
       long checked = check(address + done, access);
       for (int i = 0; i < access; i += Integer.BYTES) {
         if (store) {
-          Raw.putInt(checked + i, words[word++]);
+          NativeMemory.putInt(checked + i, words[word++]);
         } else {
-          words[word++] = Raw.getInt(checked + i);
+          words[word++] = NativeMemory.getInt(checked + i);
         }
       }
     }
@@ -126,8 +126,8 @@ public final class Fragments {
 
   private long check(long address, int length) {
     return area.shared
-        ? Checks.shared(block, address, length)
-        : Checks.generic(block, thread, address, length);
+        ? AddressTranslation.shared(block, address, length)
+        : AddressTranslation.generic(block, thread, address, length);
   }
 
   private void moveElement(long address, int index, boolean store) {
@@ -137,25 +137,26 @@ public final class Fragments {
     switch (bytes) {
       case 1 -> {
         if (store) {
-          Raw.putByte(checked, words[word] >>> shift);
+          NativeMemory.putByte(checked, words[word] >>> shift);
         } else {
-          words[word] = words[word] & ~(0xFF << shift) | (Raw.getByte(checked) & 0xFF) << shift;
+          words[word] =
+              words[word] & ~(0xFF << shift) | (NativeMemory.getByte(checked) & 0xFF) << shift;
         }
       }
       case 2 -> {
         if (store) {
-          Raw.putShort(checked, words[word] >>> shift);
+          NativeMemory.putShort(checked, words[word] >>> shift);
         } else {
           words[word] =
-              words[word] & ~(0xFFFF << shift) | (Raw.getShort(checked) & 0xFFFF) << shift;
+              words[word] & ~(0xFFFF << shift) | (NativeMemory.getShort(checked) & 0xFFFF) << shift;
         }
       }
       default -> {
         for (int i = 0; i < bytes; i += Integer.BYTES) {
           if (store) {
-            Raw.putInt(checked + i, words[word++]);
+            NativeMemory.putInt(checked + i, words[word++]);
           } else {
-            words[word++] = Raw.getInt(checked + i);
+            words[word++] = NativeMemory.getInt(checked + i);
           }
         }
       }

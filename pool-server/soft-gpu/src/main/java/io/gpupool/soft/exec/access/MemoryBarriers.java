@@ -3,7 +3,7 @@ package io.gpupool.soft.exec.access;
 
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 
 /**
  * The {@code mbarrier} objects in a block's shared memory, at checked native addresses. Only the
@@ -27,43 +27,43 @@ public final class MemoryBarriers {
       throw new DeviceFaultException(
           KernelFaultException.ILLEGAL_INSTRUCTION, "mbarrier.init for " + count + " arrivals");
     }
-    Raw.putLong(address, pack(0, 0, count, count));
+    NativeMemory.putLong(address, pack(0, 0, count, count));
   }
 
   /** Arrives; returns the state before, which waiting takes. */
   public static long arrive(long address, int count) {
-    long before = Raw.getLong(address);
+    long before = NativeMemory.getLong(address);
     store(address, before, bytes(before), expected(before), pending(before) - count);
     return before;
   }
 
   /** Arrives for good: later phases expect less. */
   public static long arriveAndDrop(long address, int count) {
-    long before = Raw.getLong(address);
+    long before = NativeMemory.getLong(address);
     store(address, before, bytes(before), expected(before) - count, pending(before) - count);
     return before;
   }
 
   /** Waits for more bytes to be copied (positive), or tells that some were (negative). */
   public static void expectBytes(long address, int bytes) {
-    long before = Raw.getLong(address);
+    long before = NativeMemory.getLong(address);
     store(address, before, bytes(before) + bytes, expected(before), pending(before));
   }
 
   public static long arriveExpecting(long address, int bytes) {
-    long before = Raw.getLong(address);
+    long before = NativeMemory.getLong(address);
     store(address, before, bytes(before) + bytes, expected(before), pending(before) - 1);
     return before;
   }
 
   /** Whether the phase of an arrival's state is over. */
   public static int test(long address, long state) {
-    return (Raw.getLong(address) ^ state) < 0 ? 1 : 0;
+    return (NativeMemory.getLong(address) ^ state) < 0 ? 1 : 0;
   }
 
   /** Whether the last phase of a parity is over. */
   public static int testParity(long address, int parity) {
-    return (int) (Raw.getLong(address) >>> 63) != (parity & 1) ? 1 : 0;
+    return (int) (NativeMemory.getLong(address) >>> 63) != (parity & 1) ? 1 : 0;
   }
 
   /** Arrivals that were still to come in a state. */
@@ -78,7 +78,7 @@ public final class MemoryBarriers {
     }
     long phase = before >>> 63;
     boolean complete = pending == 0 && bytes == 0;
-    Raw.putLong(
+    NativeMemory.putLong(
         address,
         complete ? pack(phase ^ 1, 0, expected, expected) : pack(phase, bytes, expected, pending));
   }

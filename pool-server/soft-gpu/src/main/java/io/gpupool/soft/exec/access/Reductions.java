@@ -5,7 +5,7 @@ import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.memory.Atomics;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.tensor.TensorElement;
 import java.util.List;
 
@@ -46,13 +46,13 @@ public final class Reductions {
       ThreadBlock block, long to, long from, int bytes, int element, int operation) {
     TensorElement type = TensorElement.values()[element];
     for (int at = 0; at < bytes; at += type.bytes()) {
-      long source = Checks.shared(block, from + at, type.bytes());
-      long target = Checks.global(block, to + at, type.bytes());
+      long source = AddressTranslation.shared(block, from + at, type.bytes());
+      long target = AddressTranslation.global(block, to + at, type.bytes());
       long bits =
           switch (type.bytes()) {
-            case 2 -> Raw.getShort(source);
-            case 4 -> Raw.getInt(source);
-            default -> Raw.getLong(source);
+            case 2 -> NativeMemory.getShort(source);
+            case 4 -> NativeMemory.getInt(source);
+            default -> NativeMemory.getLong(source);
           };
       apply(type, target, bits, operation);
     }

@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.access;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.tensor.TensorElement;
 import io.gpupool.soft.tensor.TensorMap;
 import java.lang.foreign.MemorySegment;
@@ -132,11 +132,11 @@ public final class TensorCopies {
       int[] start,
       ThreadBlock home,
       long shared) {
-    long at = Checks.generic(block, thread, map, TensorMap.BYTES / 2);
-    Checks.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
+    long at = AddressTranslation.generic(block, thread, map, TensorMap.BYTES / 2);
+    AddressTranslation.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
     // Of a copy, which no other thread changes between the checks and the use.
     MemorySegment copy = MemorySegment.ofArray(new long[TensorMap.BYTES / Long.BYTES]);
-    copy.copyFrom(Raw.ALL.asSlice(at, TensorMap.BYTES));
+    copy.copyFrom(NativeMemory.ALL.asSlice(at, TensorMap.BYTES));
     TensorMap found =
         TensorMap.read(copy)
             .filter(one -> one.rank() == rank)
@@ -147,7 +147,7 @@ public final class TensorCopies {
                         + rank
                         + " dimensions at 0x"
                         + Long.toHexString(map)));
-    Checks.ownShared(home, shared, SHARED_ALIGNMENT);
+    AddressTranslation.ownShared(home, shared, SHARED_ALIGNMENT);
     if (found.rows() * found.rowBytes() > home.sharedBytes - shared) {
       throw AccessFaults.inSpace("shared", shared, found.rowBytes());
     }
@@ -185,13 +185,13 @@ public final class TensorCopies {
       long place = map.swizzle().place(at + (long) i * bytes);
       long from = global + (long) i * bytes;
       if (!element.converts() && (place & CHUNK - 1) == 0 && (end - i) * bytes >= CHUNK) {
-        long to = Checks.ownShared(home, place, CHUNK);
-        Raw.putLong(to, Raw.getLong(from));
-        Raw.putLong(to + 8, Raw.getLong(from + 8));
+        long to = AddressTranslation.ownShared(home, place, CHUNK);
+        NativeMemory.putLong(to, NativeMemory.getLong(from));
+        NativeMemory.putLong(to + 8, NativeMemory.getLong(from + 8));
         i += CHUNK / bytes;
       } else {
         long bits = get(from);
-        long to = Checks.ownShared(home, place, bytes);
+        long to = AddressTranslation.ownShared(home, place, bytes);
         put(to, element.converts() ? element.converted((int) bits) : bits);
         i++;
       }
@@ -221,34 +221,35 @@ public final class TensorCopies {
 
   /** The native address in shared memory of what would lie at an address there. */
   private long place(long at) {
-    return Checks.ownShared(home, map.swizzle().place(at), element.bytes());
+    return AddressTranslation.ownShared(home, map.swizzle().place(at), element.bytes());
   }
 
   private void checkGlobal(long global, int first, int end) {
     int bytes = element.bytes();
     if (first < end
-        && !Checks.row(block, global + (long) first * bytes, bytes, end - first - 1, bytes)) {
+        && !AddressTranslation.row(
+            block, global + (long) first * bytes, bytes, end - first - 1, bytes)) {
       for (int i = first; i < end; i++) {
-        Checks.global(block, global + (long) i * bytes, bytes);
+        AddressTranslation.global(block, global + (long) i * bytes, bytes);
       }
     }
   }
 
   private long get(long address) {
     return switch (element.bytes()) {
-      case 1 -> Raw.getByte(address);
-      case 2 -> Raw.getShort(address);
-      case 4 -> Raw.getInt(address);
-      default -> Raw.getLong(address);
+      case 1 -> NativeMemory.getByte(address);
+      case 2 -> NativeMemory.getShort(address);
+      case 4 -> NativeMemory.getInt(address);
+      default -> NativeMemory.getLong(address);
     };
   }
 
   private void put(long address, long bits) {
     switch (element.bytes()) {
-      case 1 -> Raw.putByte(address, (int) bits);
-      case 2 -> Raw.putShort(address, (int) bits);
-      case 4 -> Raw.putInt(address, (int) bits);
-      default -> Raw.putLong(address, bits);
+      case 1 -> NativeMemory.putByte(address, (int) bits);
+      case 2 -> NativeMemory.putShort(address, (int) bits);
+      case 4 -> NativeMemory.putInt(address, (int) bits);
+      default -> NativeMemory.putLong(address, bits);
     }
   }
 }

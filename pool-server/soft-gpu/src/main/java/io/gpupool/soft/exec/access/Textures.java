@@ -5,7 +5,7 @@ import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.memory.Atomics;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.texture.Geometry;
 import io.gpupool.soft.texture.ReferenceTable;
@@ -152,10 +152,10 @@ public final class Textures {
           at == 0
               ? 0
               : switch (elementBytes) {
-                case 1 -> Raw.getByte(from) & 0xff;
-                case 2 -> Raw.getShort(from) & 0xffff;
-                case 4 -> Raw.getInt(from) & 0xffff_ffffL;
-                default -> Raw.getLong(from);
+                case 1 -> NativeMemory.getByte(from) & 0xff;
+                case 2 -> NativeMemory.getShort(from) & 0xffff;
+                case 4 -> NativeMemory.getInt(from) & 0xffff_ffffL;
+                default -> NativeMemory.getLong(from);
               };
     }
   }
@@ -187,10 +187,10 @@ public final class Textures {
       long to = at + (long) i * elementBytes;
       long value = block.words[i];
       switch (elementBytes) {
-        case 1 -> Raw.putByte(to, (int) value);
-        case 2 -> Raw.putShort(to, (int) value);
-        case 4 -> Raw.putInt(to, (int) value);
-        default -> Raw.putLong(to, value);
+        case 1 -> NativeMemory.putByte(to, (int) value);
+        case 2 -> NativeMemory.putShort(to, (int) value);
+        case 4 -> NativeMemory.putInt(to, (int) value);
+        default -> NativeMemory.putLong(to, value);
       }
     }
   }
@@ -294,7 +294,7 @@ public final class Textures {
     long offset = texels.address(0, 0) - block.memoryBase;
     boolean dead =
         Long.compareUnsigned(offset, block.memoryBytes) < 0
-            && Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0;
+            && NativeMemory.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0;
     if (dead || texels.isGone()) {
       throw new DeviceFaultException(
           KernelFaultException.ILLEGAL_ADDRESS,

@@ -14,7 +14,7 @@ final class Barriers {
 
   private static final int COUNT = 16;
 
-  private final Waiting waiting;
+  private final ThreadScheduler scheduler;
   private final int[] arrived = new int[COUNT];
   private final int[] expected = new int[COUNT];
   private final int[] trueCount = new int[COUNT];
@@ -28,8 +28,8 @@ final class Barriers {
   private boolean inUse;
   private boolean released;
 
-  Barriers(Waiting waiting) {
-    this.waiting = waiting;
+  Barriers(ThreadScheduler scheduler) {
+    this.scheduler = scheduler;
   }
 
   void size(int threads) {
@@ -67,8 +67,8 @@ final class Barriers {
       touched[id] = 1;
     }
     barrierOf[thread] = (byte) id;
-    waiting.state(thread, Waiting.AT_BARRIER);
-    if (expected[id] == 0 && arrived[id] < waiting.alive()) {
+    scheduler.state(thread, ThreadScheduler.AT_BARRIER);
+    if (expected[id] == 0 && arrived[id] < scheduler.alive()) {
       return false;
     }
     if (isComplete(id)) {
@@ -86,7 +86,7 @@ final class Barriers {
     }
     reduction[id] = operation;
     barrierOf[thread] = (byte) id;
-    waiting.state(thread, Waiting.AT_BARRIER);
+    scheduler.state(thread, ThreadScheduler.AT_BARRIER);
     if (isComplete(id)) {
       release(id);
       return true;
@@ -111,7 +111,7 @@ final class Barriers {
     expected[id] = count;
     touched[id] = 1;
     if (count > 0) {
-      int warps = waiting.threads() + ThreadBlock.WARP - 1 >> 5;
+      int warps = scheduler.threads() + ThreadBlock.WARP - 1 >> 5;
       if (byWarp[id].length < warps) {
         byWarp[id] = Arrays.copyOf(byWarp[id], warps);
       }
@@ -130,18 +130,18 @@ final class Barriers {
 
   private boolean isComplete(int id) {
     if (expected[id] == 0) {
-      return arrived[id] >= waiting.alive();
+      return arrived[id] >= scheduler.alive();
     }
     if (arrived[id] >= expected[id]) {
       return true;
     }
     // Barriers count whole warps: lanes that do not exist, or have ended, count as having come.
     int total = 0;
-    int warps = Math.min(byWarp[id].length, waiting.threads() + ThreadBlock.WARP - 1 >> 5);
+    int warps = Math.min(byWarp[id].length, scheduler.threads() + ThreadBlock.WARP - 1 >> 5);
     for (int warp = 0; warp < warps; warp++) {
       int lanes = byWarp[id][warp];
       if (lanes != 0) {
-        total += Integer.bitCount(lanes | ~waiting.warps().alive(warp));
+        total += Integer.bitCount(lanes | ~scheduler.warpOperations().alive(warp));
       }
     }
     return total >= expected[id];
@@ -157,12 +157,12 @@ final class Barriers {
         };
     released = true;
     boolean reduces = reduction[id] != NONE;
-    int threads = waiting.threads();
+    int threads = scheduler.threads();
     for (int thread = 0; thread < threads; thread++) {
-      if (waiting.state(thread) == Waiting.AT_BARRIER && barrierOf[thread] == id) {
-        waiting.state(thread, Waiting.READY);
+      if (scheduler.state(thread) == ThreadScheduler.AT_BARRIER && barrierOf[thread] == id) {
+        scheduler.state(thread, ThreadScheduler.READY);
         if (reduces) {
-          waiting.result(thread, result, result);
+          scheduler.result(thread, result, result);
         }
       }
     }

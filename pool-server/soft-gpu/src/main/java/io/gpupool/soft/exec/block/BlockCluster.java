@@ -49,7 +49,7 @@ public final class BlockCluster {
       ThreadBlock block = blocks[rank];
       block.enter(grid, this, rank);
       if (grid.kernel().waits()) {
-        barrier.add(block.waiting().cluster());
+        barrier.add(block.scheduler().cluster());
       }
     }
   }
@@ -123,8 +123,8 @@ public final class BlockCluster {
           if (over) {
             end(rank);
           }
-          moved |= over || block.waiting().hasMoved();
-          stood &= !over && block.waiting().hasStood();
+          moved |= over || block.scheduler().hasMoved();
+          stood &= !over && block.scheduler().hasStood();
         }
       }
       if (stood && !moved) {
@@ -143,7 +143,7 @@ public final class BlockCluster {
     ended[rank] = true;
     left--;
     if (running().grid().kernel().waits()) {
-      barrier.blockEnded(blocks[rank].waiting().cluster());
+      barrier.blockEnded(blocks[rank].scheduler().cluster());
     }
   }
 }

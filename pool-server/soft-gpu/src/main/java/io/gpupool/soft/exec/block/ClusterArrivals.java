@@ -17,7 +17,7 @@ final class ClusterArrivals {
   /** All have arrived, and the thread has not asked yet. */
   private static final byte PASSED = 3;
 
-  private final Waiting waiting;
+  private final ThreadScheduler scheduler;
 
   @SuppressWarnings("NullAway.Init")
   private ClusterBarrier barrier;
@@ -26,8 +26,8 @@ final class ClusterArrivals {
   private int waiters;
   private boolean ended;
 
-  ClusterArrivals(Waiting waiting) {
-    this.waiting = waiting;
+  ClusterArrivals(ThreadScheduler scheduler) {
+    this.scheduler = scheduler;
   }
 
   void barrier(ClusterBarrier newBarrier) {
@@ -47,12 +47,12 @@ final class ClusterArrivals {
 
   /** Threads that have not ended. */
   int alive() {
-    return ended ? 0 : waiting.alive();
+    return ended ? 0 : scheduler.alive();
   }
 
   void arrive(int thread) {
     if (places.length <= thread) {
-      places = Arrays.copyOf(places, Math.max(thread + 1, waiting.threads()));
+      places = Arrays.copyOf(places, Math.max(thread + 1, scheduler.threads()));
     }
     if (places[thread] != AWAY) {
       // A second arrival before a wait means nothing.
@@ -75,7 +75,7 @@ final class ClusterArrivals {
     }
     places[thread] = WAITS;
     waiters++;
-    waiting.state(thread, Waiting.AT_BARRIER);
+    scheduler.state(thread, ThreadScheduler.AT_BARRIER);
     return false;
   }
 
@@ -107,14 +107,14 @@ final class ClusterArrivals {
     for (int thread = 0; thread < places.length; thread++) {
       if (places[thread] == WAITS) {
         places[thread] = AWAY;
-        waiting.state(thread, Waiting.READY);
+        scheduler.state(thread, ThreadScheduler.READY);
         woken = true;
       } else if (places[thread] == ARRIVED) {
         places[thread] = PASSED;
       }
     }
     if (woken) {
-      waiting.wake();
+      scheduler.wake();
     }
   }
 }

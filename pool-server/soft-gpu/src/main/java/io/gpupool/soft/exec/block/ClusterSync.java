@@ -8,12 +8,12 @@ public final class ClusterSync {
   /** Counts for those that wait: in a kernel whose threads never wait, for nobody. */
   public static void arrive(ThreadBlock block, int thread) {
     if (block.grid().kernel().waits()) {
-      block.waiting().cluster().arrive(thread);
+      block.scheduler().cluster().arrive(thread);
     }
   }
 
   /** Returns whether all threads of the cluster have arrived already. */
   public static boolean await(ThreadBlock block, int thread) {
-    return block.waiting().cluster().await(thread);
+    return block.scheduler().cluster().await(thread);
   }
 }

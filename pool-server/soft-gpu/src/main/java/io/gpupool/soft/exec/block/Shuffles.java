@@ -15,7 +15,7 @@ final class Shuffles {
 
   /** Stores the results for the lanes that take part: see {@link WarpResults#compute}. */
   static void compute(
-      Waiting waiting,
+      ThreadScheduler scheduler,
       int first,
       int operation,
       int lanes,
@@ -24,12 +24,12 @@ final class Shuffles {
       int[] controls) {
     if (lanes == -1 && isSame(arguments, first) && isSame(controls, first)) {
       int by = arguments[first] & 31;
-      if (moveRow(waiting, first, operation, values, by, controls[first])) {
+      if (moveRow(scheduler, first, operation, values, by, controls[first])) {
         return;
       }
     }
-    long[] results = waiting.results();
-    int[] predicates = waiting.predicates();
+    long[] results = scheduler.results();
+    int[] predicates = scheduler.predicates();
     for (int rest = lanes; rest != 0; rest &= rest - 1) {
       int lane = Integer.numberOfTrailingZeros(rest);
       int thread = first + lane;
@@ -50,13 +50,13 @@ final class Shuffles {
 
   /** Moves the values of a whole warp that is one segment; false if it is not. */
   private static boolean moveRow(
-      Waiting waiting, int first, int operation, long[] values, int by, int control) {
+      ThreadScheduler scheduler, int first, int operation, long[] values, int by, int control) {
     int clamp = operation == WarpResults.SHFL_UP ? 0 : LANES - 1;
     if ((control & 0x1F1F) != clamp) {
       return false;
     }
-    long[] results = waiting.results();
-    int[] predicates = waiting.predicates();
+    long[] results = scheduler.results();
+    int[] predicates = scheduler.predicates();
     int end = first + LANES;
     // Lanes whose source is out of range.
     int from = end;

@@ -6,8 +6,8 @@ import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.exec.matrix.Matrices;
-import io.gpupool.soft.exec.memory.Raw;
-import io.gpupool.soft.exec.runtime.BlockCalls;
+import io.gpupool.soft.exec.memory.NativeMemory;
+import io.gpupool.soft.exec.runtime.DeviceRuntimeState;
 import io.gpupool.soft.memory.MemoryMap;
 import io.gpupool.soft.memory.Pages;
 import io.gpupool.soft.texture.Sample;
@@ -112,10 +112,10 @@ public final class ThreadBlock {
   private final Assertions assertions = new Assertions();
 
   /** What it has of the device runtime; null before the first call. */
-  private @Nullable BlockCalls calls;
+  private @Nullable DeviceRuntimeState deviceRuntime;
 
   @SuppressWarnings("NullAway.Init")
-  private Waiting waiting;
+  private ThreadScheduler scheduler;
 
   private @Nullable Matrices matrices;
   private @Nullable Pages pages;
@@ -140,8 +140,8 @@ public final class ThreadBlock {
   }
 
   /** Its threads; null, or those of a block before, unless its kernel waits. */
-  Waiting waiting() {
-    return waiting;
+  ThreadScheduler scheduler() {
+    return scheduler;
   }
 
   /** Returns what the grid needs of its device. */
@@ -191,8 +191,8 @@ public final class ThreadBlock {
     reservedShared = -(-sharedBytes & -16);
     reserve(reservedShared + RESERVED_SHARED_BYTES, apart * localBytes, frameThreads * frameBytes);
     if (kernel.waits()) {
-      waiting = waiting == null ? new Waiting(this) : waiting;
-      waiting.size(threads(), kernel);
+      scheduler = scheduler == null ? new ThreadScheduler(this) : scheduler;
+      scheduler.size(threads(), kernel);
     }
   }
 
@@ -231,13 +231,13 @@ public final class ThreadBlock {
     ctaidY = y;
     ctaidZ = z;
     faulted = -1;
-    calls = null;
+    deviceRuntime = null;
     assertions.begin();
     if (grid.kernel().waits()) {
-      waiting.begin();
+      scheduler.begin();
       // The counters of cooperative groups' tiles start at zero in every block.
       for (int offset = 0; offset < RESERVED_COUNTER_BYTES; offset += Long.BYTES) {
-        Raw.putLong(shared + reservedShared + offset, 0);
+        NativeMemory.putLong(shared + reservedShared + offset, 0);
       }
     }
   }
@@ -250,18 +250,18 @@ public final class ThreadBlock {
   boolean advance() {
     KernelCode code = grid.kernel().code();
     if (grid.kernel().waits()) {
-      return waiting.advance(code);
+      return scheduler.advance(code);
     }
     code.runAll(this);
     return true;
   }
 
   /** Returns the block's state of the device runtime, made at the first call. */
-  public BlockCalls calls() {
-    if (calls == null) {
-      calls = new BlockCalls(grid.services().runtime().open(), threads());
+  public DeviceRuntimeState deviceRuntime() {
+    if (deviceRuntime == null) {
+      deviceRuntime = new DeviceRuntimeState(grid.services().runtime().open(), threads());
     }
-    return calls;
+    return deviceRuntime;
   }
 
   public Assertions assertions() {
@@ -304,21 +304,23 @@ public final class ThreadBlock {
 
   /** A thread arrives at a barrier for all threads; the number is below 16. */
   public boolean barrierAll(int thread, int id) {
-    return waiting.barriers().arriveAll(thread, id) && waiting.runsAhead();
+    return scheduler.barriers().arriveAll(thread, id) && scheduler.runsAhead();
   }
 
   public boolean barrier(int thread, int id, int count) {
-    return waiting.barriers().arrive(thread, id, count, Barriers.NONE, 0) && waiting.runsAhead();
+    return scheduler.barriers().arrive(thread, id, count, Barriers.NONE, 0)
+        && scheduler.runsAhead();
   }
 
   public boolean barrierReduce(int thread, int id, int count, int operation, int value) {
-    return waiting.barriers().arrive(thread, id, count, operation, value) && waiting.runsAhead();
+    return scheduler.barriers().arrive(thread, id, count, operation, value)
+        && scheduler.runsAhead();
   }
 
   /** Counts for those that wait: in a kernel whose threads never wait, for nobody. */
   public void barrierArrive(int thread, int id, int count) {
     if (grid.kernel().waits()) {
-      waiting.barriers().arriveOnly(thread, id, count);
+      scheduler.barriers().arriveOnly(thread, id, count);
     }
   }
 
@@ -329,12 +331,12 @@ public final class ThreadBlock {
    * @return whether it was the last one, so that the results are there already
    */
   public boolean warp(int thread, int operation, int mask, long value, int argument, int control) {
-    return waiting.warps().arrive(thread, operation, mask, value, argument, control);
+    return scheduler.warpOperations().arrive(thread, operation, mask, value, argument, control);
   }
 
-  /** A thread lays down what it brings to a warp-wide operation, for {@link Converged}. */
+  /** A thread lays down what it brings to a warp-wide operation, for {@link RegionRunner}. */
   public void bring(int thread, int operation, int mask, long value, int argument, int control) {
-    waiting.warps().bring(thread, mask, value, argument, control);
+    scheduler.warpOperations().bring(thread, mask, value, argument, control);
   }
 
   /** A thread tells the checked native address of a row of a matrix: see {@link Matrices}. */
@@ -364,33 +366,33 @@ public final class ThreadBlock {
   }
 
   public int resultInt(int thread) {
-    return (int) waiting.result(thread);
+    return (int) scheduler.result(thread);
   }
 
   public int resultPredicate(int thread) {
-    return waiting.predicate(thread);
+    return scheduler.predicate(thread);
   }
 
   /** Address of the frame of the function that the thread is in. */
   public long frame(int thread) {
     return frames
         + thread * frameStride
-        + (long) waiting.depth(thread) * grid.kernel().frameBytes();
+        + (long) scheduler.depth(thread) * grid.kernel().frameBytes();
   }
 
   /** Start of that function's variables in the thread's local memory. */
   public long localBase(int thread) {
-    return (long) waiting.depth(thread) * grid.kernel().localBytes();
+    return (long) scheduler.depth(thread) * grid.kernel().localBytes();
   }
 
   /** The thread enters a function that returns to a numbered place. */
   public void enter(int thread, int returnTo) {
-    waiting.enter(thread, returnTo);
+    scheduler.enter(thread, returnTo);
   }
 
   /** The thread leaves a function; returns the place to go on at. */
   public int leave(int thread) {
-    return waiting.leave(thread);
+    return scheduler.leave(thread);
   }
 
   public int badCall() {

@@ -38,7 +38,7 @@ public final class WarpResults {
    * @param controls clamp argument of a shuffle
    */
   static void compute(
-      Waiting waiting,
+      ThreadScheduler scheduler,
       int first,
       int operation,
       int lanes,
@@ -49,7 +49,7 @@ public final class WarpResults {
       return;
     }
     if (operation < VOTE_BALLOT) {
-      Shuffles.compute(waiting, first, operation, lanes, values, arguments, controls);
+      Shuffles.compute(scheduler, first, operation, lanes, values, arguments, controls);
       return;
     }
     long common = common(first, operation, lanes, values);
@@ -57,11 +57,11 @@ public final class WarpResults {
       int lane = Integer.numberOfTrailingZeros(rest);
       int thread = first + lane;
       if (operation == MATCH_ANY) {
-        waiting.result(thread, equalLanes(first, lanes, values, values[thread]), 0);
+        scheduler.result(thread, equalLanes(first, lanes, values, values[thread]), 0);
       } else if (operation == ELECT) {
-        waiting.result(thread, common, lane == common ? 1 : 0);
+        scheduler.result(thread, common, lane == common ? 1 : 0);
       } else {
-        waiting.result(thread, common, common != 0 ? 1 : 0);
+        scheduler.result(thread, common, common != 0 ? 1 : 0);
       }
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.call;
 
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.exec.block.ThreadBlock;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
@@ -47,7 +47,7 @@ final class Printf {
     }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     for (int i = 0; i < MAX_STRING; i++) {
-      byte b = Raw.getByte(Checks.generic(block, thread, address + i, 1));
+      byte b = NativeMemory.getByte(AddressTranslation.generic(block, thread, address + i, 1));
       if (b == 0) {
         break;
       }
@@ -335,14 +335,14 @@ final class Printf {
   }
 
   private int nextInt() {
-    int value = Raw.getInt(Checks.generic(block, thread, argument, 4));
+    int value = NativeMemory.getInt(AddressTranslation.generic(block, thread, argument, 4));
     argument += 4;
     return value;
   }
 
   private long nextLong() {
     argument = argument + 7 & -8;
-    long value = Raw.getLong(Checks.generic(block, thread, argument, 8));
+    long value = NativeMemory.getLong(AddressTranslation.generic(block, thread, argument, 8));
     argument += 8;
     return value;
   }

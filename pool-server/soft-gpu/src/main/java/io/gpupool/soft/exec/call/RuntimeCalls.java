@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.call;
 
-import io.gpupool.soft.exec.access.Checks;
+import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.exec.block.ThreadBlock;
-import io.gpupool.soft.exec.memory.Raw;
-import io.gpupool.soft.exec.runtime.BlockCalls;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.exec.runtime.BlockRuntime;
 import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
 import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
 import io.gpupool.soft.exec.runtime.DeviceQueries;
 import io.gpupool.soft.exec.runtime.DeviceQueries.FunctionAttributes;
+import io.gpupool.soft.exec.runtime.DeviceRuntimeState;
 import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;
@@ -40,7 +40,7 @@ public final class RuntimeCalls {
 
   /** Whether all launches of the calling block are done. */
   public static int launchesDone(ThreadBlock block) {
-    return block.calls().runtime().launchesDone() ? 1 : 0;
+    return block.deviceRuntime().runtime().launchesDone() ? 1 : 0;
   }
 
   private interface Call {
@@ -49,22 +49,22 @@ public final class RuntimeCalls {
 
   /** Makes a call; returns its cudaError, which is the thread's last one from now on. */
   private static int status(ThreadBlock block, int thread, Call call) {
-    BlockCalls calls = block.calls();
+    DeviceRuntimeState state = block.deviceRuntime();
     try {
-      call.run(calls.runtime());
+      call.run(state.runtime());
       return 0;
     } catch (RuntimeCallException e) {
-      calls.error(thread, e.error());
+      state.error(thread, e.error());
       return e.error();
     }
   }
 
   private static long address(ThreadBlock block, int thread, ToLongFunction<BlockRuntime> call) {
-    BlockCalls calls = block.calls();
+    DeviceRuntimeState state = block.deviceRuntime();
     try {
-      return call.applyAsLong(calls.runtime());
+      return call.applyAsLong(state.runtime());
     } catch (RuntimeCallException e) {
-      calls.error(thread, e.error());
+      state.error(thread, e.error());
       return 0;
     }
   }
@@ -76,7 +76,7 @@ public final class RuntimeCalls {
         thread,
         runtime -> {
           int answer = value.applyAsInt(runtime.queries());
-          Raw.putInt(Checks.generic(block, thread, to, Integer.BYTES), answer);
+          NativeMemory.putInt(AddressTranslation.generic(block, thread, to, Integer.BYTES), answer);
         });
   }
 
@@ -86,8 +86,8 @@ public final class RuntimeCalls {
         block,
         thread,
         runtime -> {
-          long place = Checks.generic(block, thread, to, POINTER_BYTES);
-          Raw.putLong(place, value.applyAsLong(runtime));
+          long place = AddressTranslation.generic(block, thread, to, POINTER_BYTES);
+          NativeMemory.putLong(place, value.applyAsLong(runtime));
         });
   }
 
@@ -126,12 +126,12 @@ public final class RuntimeCalls {
 
   public static int getLastError(ThreadBlock block, int thread) {
     int error = peekAtLastError(block, thread);
-    block.calls().error(thread, 0);
+    block.deviceRuntime().error(thread, 0);
     return error;
   }
 
   public static int peekAtLastError(ThreadBlock block, int thread) {
-    return block.calls().error(thread);
+    return block.deviceRuntime().error(thread);
   }
 
   public static long getErrorName(ThreadBlock block, int thread, int error) {
@@ -161,11 +161,12 @@ public final class RuntimeCalls {
           };
           long at = attributes;
           for (long value : longs) {
-            Raw.putLong(Checks.generic(block, thread, at, Long.BYTES), value);
+            NativeMemory.putLong(AddressTranslation.generic(block, thread, at, Long.BYTES), value);
             at += Long.BYTES;
           }
           for (int value : ints) {
-            Raw.putInt(Checks.generic(block, thread, at, Integer.BYTES), value);
+            NativeMemory.putInt(
+                AddressTranslation.generic(block, thread, at, Integer.BYTES), value);
             at += Integer.BYTES;
           }
         });
@@ -256,7 +257,8 @@ public final class RuntimeCalls {
         runtime -> {
           MemcpyParams copy =
               MemcpyParams.read(offset ->
-                  Raw.getLong(Checks.generic(block, thread, params + offset, Long.BYTES)));
+                  NativeMemory.getLong(
+                      AddressTranslation.generic(block, thread, params + offset, Long.BYTES)));
           requireOnDevice(copy.kind());
           runtime.copy(thread, copy.to(), copy.from(), stream);
         });

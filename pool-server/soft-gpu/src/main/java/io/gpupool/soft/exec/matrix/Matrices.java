@@ -8,7 +8,7 @@ import io.gpupool.soft.exec.arithmetic.Rounding;
 import io.gpupool.soft.exec.arithmetic.SmallFloats;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import java.util.Arrays;
 
 /**
@@ -167,10 +167,10 @@ public final class Matrices {
         int row = first + 8 * i;
         int word;
         if (transposed) {
-          int low = Raw.getShort(rows[row + 2 * place] + 2 * group) & 0xFFFF;
-          word = low | Raw.getShort(rows[row + 2 * place + 1] + 2 * group) << 16;
+          int low = NativeMemory.getShort(rows[row + 2 * place] + 2 * group) & 0xFFFF;
+          word = low | NativeMemory.getShort(rows[row + 2 * place + 1] + 2 * group) << 16;
         } else {
-          word = Raw.getInt(rows[row + group] + 4 * place);
+          word = NativeMemory.getInt(rows[row + group] + 4 * place);
         }
         words[(first + lane) * LANE_WORDS + C + i] = word;
       }
@@ -185,10 +185,10 @@ public final class Matrices {
         int row = first + 8 * i;
         int word = words[(first + lane) * LANE_WORDS + C + i];
         if (transposed) {
-          Raw.putShort(rows[row + 2 * place] + 2 * group, word);
-          Raw.putShort(rows[row + 2 * place + 1] + 2 * group, word >>> 16);
+          NativeMemory.putShort(rows[row + 2 * place] + 2 * group, word);
+          NativeMemory.putShort(rows[row + 2 * place + 1] + 2 * group, word >>> 16);
         } else {
-          Raw.putInt(rows[row + group] + 4 * place, word);
+          NativeMemory.putInt(rows[row + group] + 4 * place, word);
         }
       }
     }

@@ -44,16 +44,18 @@ public final class Atomics {
   private Atomics() {}
 
   public static int int32(long address, int value, int operation) {
-    long at = address & Raw.ADDRESS;
+    long at = address & NativeMemory.ADDRESS;
     switch (operation) {
       case ADD:
-        return (int) INT.getAndAdd(Raw.ALL, at, value);
+        return (int) INT.getAndAdd(NativeMemory.ALL, at, value);
       case EXCHANGE:
-        return (int) INT.getAndSet(Raw.ALL, at, value);
+        return (int) INT.getAndSet(NativeMemory.ALL, at, value);
       default:
-        int old = (int) INT.getVolatile(Raw.ALL, at);
+        int old = (int) INT.getVolatile(NativeMemory.ALL, at);
         while (true) {
-          int seen = (int) INT.compareAndExchange(Raw.ALL, at, old, combine(old, value, operation));
+          int seen =
+              (int)
+                  INT.compareAndExchange(NativeMemory.ALL, at, old, combine(old, value, operation));
           if (seen == old) {
             return old;
           }
@@ -63,17 +65,19 @@ public final class Atomics {
   }
 
   public static long int64(long address, long value, int operation) {
-    long at = address & Raw.ADDRESS;
+    long at = address & NativeMemory.ADDRESS;
     switch (operation) {
       case ADD:
-        return (long) LONG.getAndAdd(Raw.ALL, at, value);
+        return (long) LONG.getAndAdd(NativeMemory.ALL, at, value);
       case EXCHANGE:
-        return (long) LONG.getAndSet(Raw.ALL, at, value);
+        return (long) LONG.getAndSet(NativeMemory.ALL, at, value);
       default:
-        long old = (long) LONG.getVolatile(Raw.ALL, at);
+        long old = (long) LONG.getVolatile(NativeMemory.ALL, at);
         while (true) {
           long seen =
-              (long) LONG.compareAndExchange(Raw.ALL, at, old, combine(old, value, operation));
+              (long)
+                  LONG.compareAndExchange(
+                      NativeMemory.ALL, at, old, combine(old, value, operation));
           if (seen == old) {
             return old;
           }
@@ -83,40 +87,42 @@ public final class Atomics {
   }
 
   public static int cas32(long address, int expected, int value) {
-    return (int) INT.compareAndExchange(Raw.ALL, address & Raw.ADDRESS, expected, value);
+    return (int)
+        INT.compareAndExchange(NativeMemory.ALL, address & NativeMemory.ADDRESS, expected, value);
   }
 
   public static long cas64(long address, long expected, long value) {
-    return (long) LONG.compareAndExchange(Raw.ALL, address & Raw.ADDRESS, expected, value);
+    return (long)
+        LONG.compareAndExchange(NativeMemory.ALL, address & NativeMemory.ADDRESS, expected, value);
   }
 
   /** Works on the aligned word around the two bytes. */
   public static int cas16(long address, int expected, int value) {
-    long word = address & ~3L & Raw.ADDRESS;
+    long word = address & ~3L & NativeMemory.ADDRESS;
     int shift = (int) (address & 2) * 8;
     int mask = 0xFFFF << shift;
     while (true) {
-      int old = (int) INT.getVolatile(Raw.ALL, word);
+      int old = (int) INT.getVolatile(NativeMemory.ALL, word);
       int half = old >>> shift & 0xFFFF;
       if (half != (expected & 0xFFFF)) {
         return half;
       }
       int next = old & ~mask | (value & 0xFFFF) << shift;
-      if ((boolean) INT.compareAndSet(Raw.ALL, word, old, next)) {
+      if ((boolean) INT.compareAndSet(NativeMemory.ALL, word, old, next)) {
         return half;
       }
     }
   }
 
   public static int int16(long address, int value, int operation) {
-    long word = address & ~3L & Raw.ADDRESS;
+    long word = address & ~3L & NativeMemory.ADDRESS;
     int shift = (int) (address & 2) * 8;
     int mask = 0xFFFF << shift;
     while (true) {
-      int old = (int) INT.getVolatile(Raw.ALL, word);
+      int old = (int) INT.getVolatile(NativeMemory.ALL, word);
       int half = old >>> shift & 0xFFFF;
       int next = old & ~mask | (combine(half, value, operation) & 0xFFFF) << shift;
-      if ((boolean) INT.compareAndSet(Raw.ALL, word, old, next)) {
+      if ((boolean) INT.compareAndSet(NativeMemory.ALL, word, old, next)) {
         return half;
       }
     }
@@ -124,15 +130,15 @@ public final class Atomics {
 
   /** As {@link #int32}, in memory that only one worker thread sees. */
   public static int plain32(long address, int value, int operation) {
-    int old = Raw.getInt(address);
-    Raw.putInt(address, combine(old, value, operation));
+    int old = NativeMemory.getInt(address);
+    NativeMemory.putInt(address, combine(old, value, operation));
     return old;
   }
 
   /** As {@link #int64}, in memory that only one worker thread sees. */
   public static long plain64(long address, long value, int operation) {
-    long old = Raw.getLong(address);
-    Raw.putLong(address, combine(old, value, operation));
+    long old = NativeMemory.getLong(address);
+    NativeMemory.putLong(address, combine(old, value, operation));
     return old;
   }
 

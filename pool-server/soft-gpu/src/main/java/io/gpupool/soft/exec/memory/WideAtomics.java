@@ -29,7 +29,7 @@ public final class WideAtomics {
     ReentrantLock lock = lock(address);
     lock.lock();
     try {
-      return new long[] {Raw.acquireLong(address), Raw.acquireLong(address + 8)};
+      return new long[] {NativeMemory.acquireLong(address), NativeMemory.acquireLong(address + 8)};
     } finally {
       lock.unlock();
     }
@@ -40,9 +40,9 @@ public final class WideAtomics {
     ReentrantLock lock = lock(address);
     lock.lock();
     try {
-      long[] old = {Raw.acquireLong(address), Raw.acquireLong(address + 8)};
-      Raw.releaseLong(address, low);
-      Raw.releaseLong(address + 8, high);
+      long[] old = {NativeMemory.acquireLong(address), NativeMemory.acquireLong(address + 8)};
+      NativeMemory.releaseLong(address, low);
+      NativeMemory.releaseLong(address + 8, high);
       return old;
     } finally {
       lock.unlock();
@@ -55,10 +55,10 @@ public final class WideAtomics {
     ReentrantLock lock = lock(address);
     lock.lock();
     try {
-      long[] old = {Raw.acquireLong(address), Raw.acquireLong(address + 8)};
+      long[] old = {NativeMemory.acquireLong(address), NativeMemory.acquireLong(address + 8)};
       if (old[0] == expectedLow && old[1] == expectedHigh) {
-        Raw.releaseLong(address, low);
-        Raw.releaseLong(address + 8, high);
+        NativeMemory.releaseLong(address, low);
+        NativeMemory.releaseLong(address + 8, high);
       }
       return old;
     } finally {

@@ -13,7 +13,11 @@ class AddressWindowsTest {
 
   @Test
   void windows_ofOtherSpaces_areNoDevicesMemory() {
-    List<Long> windows = List.of(Checks.SHARED_WINDOW, Checks.LOCAL_WINDOW, Checks.PARAM_WINDOW);
+    List<Long> windows =
+        List.of(
+            AddressTranslation.SHARED_WINDOW,
+            AddressTranslation.LOCAL_WINDOW,
+            AddressTranslation.PARAM_WINDOW);
     assertThat(windows).doesNotHaveDuplicates();
     for (int slot = 1; slot <= 3; slot++) {
       try (DeviceMemory memory = DeviceMemory.inSlot(slot, 0, 1, 0, 1 << 20)) {

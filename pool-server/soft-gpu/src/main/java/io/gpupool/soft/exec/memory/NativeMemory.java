@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /** Reads and writes of native memory at addresses that were checked before. */
-public final class Raw {
+public final class NativeMemory {
   public static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
   /** User addresses have 47 bits; the mask lets the compiler drop bounds checks. */
@@ -17,7 +17,7 @@ public final class Raw {
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
-  private Raw() {}
+  private NativeMemory() {}
 
   public static byte getByte(long address) {
     return ALL.get(ValueLayout.JAVA_BYTE, address & ADDRESS);

@@ -4,7 +4,7 @@ package io.gpupool.soft.exec.access;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.KernelFaultException;
-import io.gpupool.soft.exec.memory.Raw;
+import io.gpupool.soft.exec.memory.NativeMemory;
 import io.gpupool.soft.memory.MemoryMap;
 
 /**
@@ -15,20 +15,20 @@ import io.gpupool.soft.memory.MemoryMap;
  * <p>Global addresses are native addresses. Shared, local and parameter memory have addresses from
  * 0 in their own space, and generic addresses in windows of 4 GiB each that hold nothing else.
  */
-public final class Checks {
+public final class AddressTranslation {
   public static final long SHARED_WINDOW = 0x0100_0000_0000L;
   public static final long LOCAL_WINDOW = 0x0101_0000_0000L;
   public static final long PARAM_WINDOW = 0x0102_0000_0000L;
 
   private static final int WINDOW_SHIFT = 32;
 
-  private Checks() {}
+  private AddressTranslation() {}
 
   public static long global(ThreadBlock block, long address, int bytes) {
     long offset = address - block.memoryBase;
     if (Long.compareUnsigned(offset, block.memoryBytes) >= 0
         || (address & (bytes - 1)) != 0
-        || Raw.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
+        || NativeMemory.getByte(block.granules + (offset >>> MemoryMap.GRANULE_SHIFT)) == 0) {
       boolean elsewhere = (address & (bytes - 1)) == 0 && block.isLiveElsewhere(address, bytes);
       if (!elsewhere) {
         throw AccessFaults.global(block, address, bytes);
@@ -56,7 +56,7 @@ public final class Checks {
     }
     long last = offset + length - 1 >>> MemoryMap.GRANULE_SHIFT;
     for (long granule = offset >>> MemoryMap.GRANULE_SHIFT; granule <= last; granule++) {
-      if (Raw.getByte(block.granules + granule) == 0) {
+      if (NativeMemory.getByte(block.granules + granule) == 0) {
         return false;
       }
     }
@@ -159,16 +159,16 @@ public final class Checks {
     }
     if (available < bytes) {
       for (int i = 0; i < bytes; i++) {
-        Raw.putByte(to + i, i < available ? Raw.getByte(from + i) : 0);
+        NativeMemory.putByte(to + i, i < available ? NativeMemory.getByte(from + i) : 0);
       }
       return;
     }
     if (bytes == Integer.BYTES) {
-      Raw.putInt(to, Raw.getInt(from));
+      NativeMemory.putInt(to, NativeMemory.getInt(from));
       return;
     }
     for (int i = 0; i < bytes; i += Long.BYTES) {
-      Raw.putLong(to + i, Raw.getLong(from + i));
+      NativeMemory.putLong(to + i, NativeMemory.getLong(from + i));
     }
   }
 
@@ -206,8 +206,8 @@ public final class Checks {
     for (int at = 0; at < bytes; at += 16) {
       long source = place(block, from + at, fromSpace);
       long target = place(block, to + at, toSpace);
-      Raw.putLong(target, Raw.getLong(source));
-      Raw.putLong(target + 8, Raw.getLong(source + 8));
+      NativeMemory.putLong(target, NativeMemory.getLong(source));
+      NativeMemory.putLong(target + 8, NativeMemory.getLong(source + 8));
     }
   }
 

@@ -7,17 +7,17 @@ import java.util.Arrays;
 /**
  * The engine of blocks whose warps each stand at one place. It runs them region by region: a warp
  * at a time up to the next barrier, all at once where no operation of a warp is met. What does not
- * fit, threads of a warp that go different ways above all, is left to {@link Waiting}, thread by
- * thread. Owned by the worker thread that runs the block.
+ * fit, threads of a warp that go different ways above all, is left to {@link ThreadScheduler},
+ * thread by thread. Owned by the worker thread that runs the block.
  */
-final class Converged {
+final class RegionRunner {
   private static final int ENDED = -1;
 
   /** Operations after which a warp, which may be waiting for others, lets them run. */
   private static final int MAX_TURNS = 4096;
 
   private final ThreadBlock block;
-  private final Waiting waiting;
+  private final ThreadScheduler scheduler;
 
   /** Place of each warp. */
   private int[] at = new int[0];
@@ -30,9 +30,9 @@ final class Converged {
   /** Operations of the warp that ran last, since it began to run. */
   private int turns;
 
-  Converged(ThreadBlock block, Waiting waiting) {
+  RegionRunner(ThreadBlock block, ThreadScheduler scheduler) {
     this.block = block;
-    this.waiting = waiting;
+    this.scheduler = scheduler;
   }
 
   void size(int threads, RegionTable regions) {
@@ -64,8 +64,8 @@ final class Converged {
   boolean gather() {
     ready = hasRegions();
     for (int warp = 0; warp < warps && ready; warp++) {
-      boolean ended = waiting.state(first(warp)) == Waiting.ENDED;
-      at[warp] = ended ? ENDED : waiting.resumePoint(first(warp));
+      boolean ended = scheduler.state(first(warp)) == ThreadScheduler.ENDED;
+      at[warp] = ended ? ENDED : scheduler.resumePoint(first(warp));
       ready = ended ? hasEnded(warp) : canResume(first(warp));
     }
     return ready;
@@ -73,7 +73,7 @@ final class Converged {
 
   private boolean hasEnded(int warp) {
     for (int thread = first(warp); thread < end(warp); thread++) {
-      if (waiting.state(thread) != Waiting.ENDED) {
+      if (scheduler.state(thread) != ThreadScheduler.ENDED) {
         return false;
       }
     }
@@ -82,13 +82,14 @@ final class Converged {
 
   /** Whether all threads of a warp can go on, from one place at which a region begins. */
   boolean canResume(int first) {
-    int place = waiting.resumePoint(first);
+    int place = scheduler.resumePoint(first);
     if (!hasRegions() || table.waits()[place] == RegionTable.NONE) {
       return false;
     }
     int end = end(first >> 5);
     for (int thread = first; thread < end; thread++) {
-      if (waiting.state(thread) != Waiting.READY || waiting.resumePoint(thread) != place) {
+      if (scheduler.state(thread) != ThreadScheduler.READY
+          || scheduler.resumePoint(thread) != place) {
         return false;
       }
     }
@@ -96,17 +97,19 @@ final class Converged {
   }
 
   /** Runs a warp whose threads stand at one place to where they wait for others or part. */
-  Waiting.Round resume(KernelCode code, int first) {
+  ThreadScheduler.Round resume(KernelCode code, int first) {
     block.throwIfStopped();
     int warp = first >> 5;
-    at[warp] = waiting.resumePoint(first);
+    at[warp] = scheduler.resumePoint(first);
     int next = runWarp(code, warp);
     apart = next < 0;
     if (!apart) {
       Arrays.fill(block.places, first, end(warp), next);
     }
     handOver(first, end(warp));
-    return apart || hasMoved(first, next) ? Waiting.Round.MOVED : Waiting.Round.SPUN;
+    return apart || hasMoved(first, next)
+        ? ThreadScheduler.Round.MOVED
+        : ThreadScheduler.Round.SPUN;
   }
 
   /** Whether a warp that was run to a place did more than spin. */
@@ -115,7 +118,7 @@ final class Converged {
         || switch (table.waits()[place]) {
           case RegionTable.BARRIER -> true;
           case RegionTable.WARP -> turns < MAX_TURNS;
-          default -> waiting.state(first) != Waiting.READY;
+          default -> scheduler.state(first) != ThreadScheduler.READY;
         };
   }
 
@@ -132,7 +135,7 @@ final class Converged {
     while (true) {
       block.throwIfStopped();
       if (common >= 0 && table.wide()[common]) {
-        int next = code.runRegion(block, common, 0, 0, 0, 0, waiting.threads());
+        int next = code.runRegion(block, common, 0, 0, 0, 0, scheduler.threads());
         if (next > 0 && table.waits()[next] == RegionTable.BARRIER) {
           common = next;
           continue;
@@ -250,9 +253,9 @@ final class Converged {
   /** Works out an operation of a warp all of whose threads have come; false if more is needed. */
   private boolean exchange(int warp, int place) {
     int first = first(warp);
-    int rest = waiting.warps().alive(warp);
+    int rest = scheduler.warpOperations().alive(warp);
     if (allFull(first, end(warp))) {
-      waiting.warps().compute(warp, table.codes()[place], rest);
+      scheduler.warpOperations().compute(warp, table.codes()[place], rest);
       return true;
     }
     int all = rest;
@@ -271,27 +274,27 @@ final class Converged {
     }
     for (rest = all; rest != 0; ) {
       int mask = mask(first, rest) & all;
-      waiting.warps().compute(warp, table.codes()[place], mask);
+      scheduler.warpOperations().compute(warp, table.codes()[place], mask);
       rest &= ~mask;
     }
     return true;
   }
 
   private int mask(int first, int lanes) {
-    return waiting.warps().mask(first + Integer.numberOfTrailingZeros(lanes));
+    return scheduler.warpOperations().mask(first + Integer.numberOfTrailingZeros(lanes));
   }
 
   private boolean allFull(int first, int end) {
     int same = -1;
     for (int thread = first; thread < end; thread++) {
-      same &= waiting.warps().mask(thread);
+      same &= scheduler.warpOperations().mask(thread);
     }
     return same == -1;
   }
 
   /**
-   * Hands the threads over to {@link Waiting}: those that have ended, those at a barrier or an
-   * operation of a warp, of which it knows nothing yet.
+   * Hands the threads over to {@link ThreadScheduler}: those that have ended, those at a barrier or
+   * an operation of a warp, of which it knows nothing yet.
    *
    * @param apart every thread's place is known, not only those of warps that went different ways
    */
@@ -301,28 +304,29 @@ final class Converged {
         Arrays.fill(block.places, first(warp), end(warp), at[warp] == ENDED ? 0 : at[warp]);
       }
     }
-    handOver(0, waiting.threads());
+    handOver(0, scheduler.threads());
   }
 
-  /** Has {@link Waiting} know the places of threads that left their regions. */
+  /** Has {@link ThreadScheduler} know the places of threads that left their regions. */
   private void handOver(int first, int end) {
     for (int thread = first; thread < end; thread++) {
-      if (waiting.state(thread) != Waiting.ENDED) {
-        waiting.leaveAt(thread, block.places[thread]);
+      if (scheduler.state(thread) != ThreadScheduler.ENDED) {
+        scheduler.leaveAt(thread, block.places[thread]);
       }
     }
     for (int thread = first; thread < end; thread++) {
-      if (waiting.state(thread) == Waiting.READY) {
+      if (scheduler.state(thread) == ThreadScheduler.READY) {
         int place = block.places[thread];
         switch (table.waits()[place]) {
-          case RegionTable.BARRIER -> waiting.barriers().arriveAll(thread, table.codes()[place]);
-          case RegionTable.WARP -> waiting.warps().arriveAsBrought(thread, table.codes()[place]);
+          case RegionTable.BARRIER -> scheduler.barriers().arriveAll(thread, table.codes()[place]);
+          case RegionTable.WARP ->
+              scheduler.warpOperations().arriveAsBrought(thread, table.codes()[place]);
           default -> {}
         }
       }
     }
     // None of them runs ahead.
-    waiting.goBackTo(-1);
+    scheduler.goBackTo(-1);
   }
 
   private static int first(int warp) {
@@ -330,6 +334,6 @@ final class Converged {
   }
 
   private int end(int warp) {
-    return Math.min(first(warp) + ThreadBlock.WARP, waiting.threads());
+    return Math.min(first(warp) + ThreadBlock.WARP, scheduler.threads());
   }
 }

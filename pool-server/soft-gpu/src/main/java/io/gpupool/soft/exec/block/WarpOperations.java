@@ -12,7 +12,7 @@ import java.util.Arrays;
  * they are. An operation without mask, such as {@code activemask}, takes in the lanes that have
  * come to the same place by the time that no other lane of the warp can move.
  */
-final class Warps {
+final class WarpOperations {
   /** Lanes of one warp that have arrived at one operation. */
   private static final class Group {
     private int operation;
@@ -21,7 +21,7 @@ final class Warps {
     private int arrived;
   }
 
-  private final Waiting waiting;
+  private final ThreadScheduler scheduler;
   private int[] alive = new int[0];
   private Group[][] groups = new Group[0][];
   private int[] groupCount = new int[0];
@@ -32,8 +32,8 @@ final class Warps {
   private int[] masks = new int[0];
   private int warpCount;
 
-  Warps(Waiting waiting) {
-    this.waiting = waiting;
+  WarpOperations(ThreadScheduler scheduler) {
+    this.scheduler = scheduler;
   }
 
   void size(int threads) {
@@ -55,7 +55,7 @@ final class Warps {
 
   void begin() {
     Arrays.fill(alive, 0, warpCount, -1);
-    int last = waiting.threads() & ThreadBlock.WARP - 1;
+    int last = scheduler.threads() & ThreadBlock.WARP - 1;
     if (last != 0) {
       alive[warpCount - 1] = (1 << last) - 1;
     }
@@ -85,9 +85,9 @@ final class Warps {
   void compute(int warp, int operation, int lanes) {
     int first = warp * ThreadBlock.WARP;
     if (Matrices.knows(operation)) {
-      waiting.matrices().compute(operation, first, lanes);
+      scheduler.matrices().compute(operation, first, lanes);
     } else {
-      WarpResults.compute(waiting, first, operation, lanes, values, arguments, controls);
+      WarpResults.compute(scheduler, first, operation, lanes, values, arguments, controls);
     }
   }
 
@@ -101,7 +101,7 @@ final class Warps {
     values[thread] = value;
     arguments[thread] = argument;
     controls[thread] = control;
-    waiting.state(thread, Waiting.AT_WARP);
+    scheduler.state(thread, ThreadScheduler.AT_WARP);
     int warp = thread >> 5;
     int bit = 1 << (thread & 31);
     int lanes = mask == 0 ? 0 : mask | bit;
@@ -115,10 +115,10 @@ final class Warps {
     complete(warp, index);
     // The lanes go on in their order, as if together; the last one to come does not run ahead.
     int first = warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(group.arrived);
-    if (first == thread && waiting.runsAhead()) {
+    if (first == thread && scheduler.runsAhead()) {
       return true;
     }
-    waiting.goBackTo(first);
+    scheduler.goBackTo(first);
     return false;
   }
 
@@ -187,9 +187,9 @@ final class Warps {
 
   private boolean anyReady(int warp) {
     int first = warp * ThreadBlock.WARP;
-    int end = Math.min(first + ThreadBlock.WARP, waiting.threads());
+    int end = Math.min(first + ThreadBlock.WARP, scheduler.threads());
     for (int thread = first; thread < end; thread++) {
-      if (waiting.state(thread) == Waiting.READY) {
+      if (scheduler.state(thread) == ThreadScheduler.READY) {
         return true;
       }
     }
@@ -206,7 +206,8 @@ final class Warps {
     }
     compute(warp, group.operation, group.arrived);
     for (int rest = group.arrived; rest != 0; rest &= rest - 1) {
-      waiting.state(warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(rest), Waiting.READY);
+      scheduler.state(
+          warp * ThreadBlock.WARP + Integer.numberOfTrailingZeros(rest), ThreadScheduler.READY);
     }
   }
 }

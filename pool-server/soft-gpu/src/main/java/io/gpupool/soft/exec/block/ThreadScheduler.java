@@ -10,7 +10,7 @@ import java.util.Arrays;
  * The scheduler of the threads of a block that wait for each other. It runs every thread that can
  * go on, over and over, until all have ended. Owned by the worker thread that runs the block.
  */
-final class Waiting {
+final class ThreadScheduler {
   static final byte READY = 0;
   static final byte AT_BARRIER = 1;
   static final byte AT_WARP = 2;
@@ -25,8 +25,8 @@ final class Waiting {
   private final ThreadBlock block;
   private final Barriers barriers = new Barriers(this);
   private final ClusterArrivals cluster = new ClusterArrivals(this);
-  private final Warps warps = new Warps(this);
-  private final Converged converged;
+  private final WarpOperations warpOperations = new WarpOperations(this);
+  private final RegionRunner regionRunner;
   private byte[] states = new byte[0];
   private boolean[] spun = new boolean[0];
   private int[] resume = new int[0];
@@ -47,9 +47,9 @@ final class Waiting {
   private boolean moved;
   private boolean stood;
 
-  Waiting(ThreadBlock block) {
+  ThreadScheduler(ThreadBlock block) {
     this.block = block;
-    converged = new Converged(block, this);
+    regionRunner = new RegionRunner(block, this);
   }
 
   /** Makes room for the threads of a block. */
@@ -73,8 +73,8 @@ final class Waiting {
       predicates = new int[count];
     }
     barriers.size(count);
-    warps.size(count);
-    converged.size(count, kernel.regions());
+    warpOperations.size(count);
+    regionRunner.size(count, kernel.regions());
   }
 
   /** All threads stand at the kernel's start. */
@@ -90,8 +90,8 @@ final class Waiting {
     }
     barriers.begin();
     cluster.begin();
-    warps.begin();
-    converged.begin();
+    warpOperations.begin();
+    regionRunner.begin();
     woken = false;
   }
 
@@ -135,7 +135,7 @@ final class Waiting {
    * together.
    */
   boolean runsAhead() {
-    return !converged.hasRegions();
+    return !regionRunner.hasRegions();
   }
 
   Matrices matrices() {
@@ -150,8 +150,8 @@ final class Waiting {
     return cluster;
   }
 
-  Warps warps() {
-    return warps;
+  WarpOperations warpOperations() {
+    return warpOperations;
   }
 
   int threads() {
@@ -211,15 +211,15 @@ final class Waiting {
     while (true) {
       if (woken) {
         woken = false;
-        converged.gather();
+        regionRunner.gather();
       }
-      if (converged.isReady()) {
+      if (regionRunner.isReady()) {
         moved = true;
-        if (converged.run(code)) {
+        if (regionRunner.run(code)) {
           return true;
         }
       }
-      if (barriers.wereReleased() && converged.gather()) {
+      if (barriers.wereReleased() && regionRunner.gather()) {
         continue;
       }
       block.throwIfStopped();
@@ -227,7 +227,7 @@ final class Waiting {
       if (alive == 0) {
         return true;
       }
-      boolean released = warps.releaseConverged(round != Round.MOVED);
+      boolean released = warpOperations.releaseConverged(round != Round.MOVED);
       if (round == Round.MOVED || released) {
         idle = 0;
         moved = true;
@@ -271,10 +271,10 @@ final class Waiting {
 
   private Round round(KernelCode code) {
     Round round = Round.STOOD;
-    for (int first = 0; first < threads && !converged.isReady(); first += ThreadBlock.WARP) {
+    for (int first = 0; first < threads && !regionRunner.isReady(); first += ThreadBlock.WARP) {
       round = round.and(turn(code, first, Math.min(first + ThreadBlock.WARP, threads)));
-      if (converged.hasRegions() && barriers.wereReleased()) {
-        converged.gather();
+      if (regionRunner.hasRegions() && barriers.wereReleased()) {
+        regionRunner.gather();
         round = Round.MOVED;
       }
     }
@@ -290,16 +290,16 @@ final class Waiting {
     int y = first / block.ntidX % block.ntidY;
     int z = first / block.ntidX / block.ntidY;
     for (int thread = first; thread < end; thread++) {
-      if (thread == first && converged.canResume(first)) {
+      if (thread == first && regionRunner.canResume(first)) {
         block.yieldTurns = yieldTurns(first);
-        round = round.and(converged.resume(code, first));
-        if (!converged.isApart()) {
+        round = round.and(regionRunner.resume(code, first));
+        if (!regionRunner.isApart()) {
           return round;
         }
       }
       if (states[thread] == READY) {
         round = round.and(runAlone(code, thread, x, y, z));
-        if (converged.hasRegions() && barriers.areReleased()) {
+        if (regionRunner.hasRegions() && barriers.areReleased()) {
           // The others of the warp may go on together with this one.
           return Round.MOVED;
         }
@@ -356,7 +356,7 @@ final class Waiting {
     states[thread] = ENDED;
     alive--;
     if (alive > 0) {
-      warps.ended(thread);
+      warpOperations.ended(thread);
       barriers.ended();
     }
     cluster.ended(thread);

@@ -5,11 +5,11 @@ package io.gpupool.soft.exec.runtime;
  * The state of the device runtime in a block, made at the first call: its streams, and the last
  * error of each thread. Owned by the worker thread that runs the block.
  */
-public final class BlockCalls {
+public final class DeviceRuntimeState {
   private final BlockRuntime runtime;
   private final int[] errors;
 
-  public BlockCalls(BlockRuntime runtime, int threads) {
+  public DeviceRuntimeState(BlockRuntime runtime, int threads) {
     this.runtime = runtime;
     errors = new int[threads];
   }
