@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.device;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.launch.Launch;
@@ -128,7 +129,7 @@ public final class TransferKernels {
       to.slices()
     };
     long blocks = Math.clamp((elements / bytes + THREADS - 1) / THREADS, 1, MAX_BLOCKS);
-    Launch launch = new Launch((int) blocks, 1, 1, THREADS, 1, 1, 0, false);
+    Launch launch = new Launch(new Dim3((int) blocks), new Dim3(THREADS), 0, false);
     return new Prepared(
         new Child(kernel(name, load, bytes), launch, PARAM_BYTES), MemorySegment.ofArray(params));
   }

@@ -3,6 +3,7 @@ package io.gpupool.soft.compile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.kernel.TestGpu;
@@ -78,7 +79,7 @@ class SplitMethodsTest {
       installSplit(gpu, "recursive");
       MemorySegment out = gpu.allocate(12 * 4);
 
-      gpu.run("recursive", new Launch(1, 1, 1, 12, 1, 1, 0, false), out);
+      gpu.run("recursive", new Launch(new Dim3(1), new Dim3(12), 0, false), out);
 
       assertThat(out.toArray(ValueLayout.JAVA_INT))
           .containsExactly(0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89);

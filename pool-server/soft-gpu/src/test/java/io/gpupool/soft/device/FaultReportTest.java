@@ -5,6 +5,7 @@ import static io.gpupool.soft.device.TestGpu.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.module.SoftModule;
@@ -97,7 +98,7 @@ final class FaultReportTest {
 
   private String reportOf(ToLongFunction<SoftContext> target, CudaStatus status)
       throws InterruptedException {
-    return reportOf(target, status, "poke", new LaunchShape(1, 1, 1, 1, 1, 1, 0, false), 0);
+    return reportOf(target, status, "poke", new LaunchShape(new Dim3(1), new Dim3(1), 0, false), 0);
   }
 
   private String reportOf(
@@ -165,7 +166,7 @@ final class FaultReportTest {
             context -> 4096,
             CudaStatus.ILLEGAL_ADDRESS,
             "pokeByOne",
-            new LaunchShape(1, 1, 1, 16, 4, 1, 0, false),
+            new LaunchShape(new Dim3(1), new Dim3(16, 4), 0, false),
             way);
 
     assertThat(report).contains("by block (0,0,0), thread (5,2,0)");
@@ -178,7 +179,7 @@ final class FaultReportTest {
             context -> 4096,
             CudaStatus.ILLEGAL_ADDRESS,
             "pokeStraight",
-            new LaunchShape(3, 1, 1, 64, 1, 1, 0, false),
+            new LaunchShape(new Dim3(3), new Dim3(64), 0, false),
             0);
 
     assertThat(report).contains(",0,0), thread (5,0,0)");

@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftEvent;
 import io.gpupool.soft.device.context.SoftStream;
@@ -256,7 +257,7 @@ final class KernelTest {
   }
 
   private static LaunchShape shape(int grid, int threads) {
-    return new LaunchShape(grid, 1, 1, threads, 1, 1, 0, false);
+    return new LaunchShape(new Dim3(grid), new Dim3(threads), 0, false);
   }
 
   private static MemorySegment params(int bytes, Consumer<ByteBuffer> contents) {

@@ -6,6 +6,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.module.LaunchCheck;
 import io.gpupool.soft.device.module.Occupancy;
@@ -51,30 +52,33 @@ final class LaunchCheckTest {
   })
   void check_shapeOutOfRange_isInvalid(int gx, int gy, int gz, int bx, int by, int bz) {
     assertStatus(
-        () -> LaunchCheck.check(scale, new LaunchShape(gx, gy, gz, bx, by, bz, 0, false)),
+        () ->
+            LaunchCheck.check(
+                scale, new LaunchShape(new Dim3(gx, gy, gz), new Dim3(bx, by, bz), 0, false)),
         CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void check_largestShapes_arePermitted() {
     LaunchCheck.check(
-        scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1024, 1, 1, 0, false));
-    LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 4, 4, 64, 0, false));
-    LaunchCheck.check(scale, new LaunchShape(1, 1, 1, 1, 1024, 1, 49152, false));
+        scale,
+        new LaunchShape(new Dim3(Integer.MAX_VALUE, 65535, 65535), new Dim3(1024), 0, false));
+    LaunchCheck.check(scale, new LaunchShape(new Dim3(1), new Dim3(4, 4, 64), 0, false));
+    LaunchCheck.check(scale, new LaunchShape(new Dim3(1), new Dim3(1, 1024), 49152, false));
   }
 
   @Test
   void check_moreThreadsThanLaunchBounds_isInvalid() {
     assertThat(count.attribute(0)).isEqualTo(128);
-    LaunchCheck.check(count, new LaunchShape(1, 1, 1, 128, 1, 1, 0, false));
+    LaunchCheck.check(count, new LaunchShape(new Dim3(1), new Dim3(128), 0, false));
     assertStatus(
-        () -> LaunchCheck.check(count, new LaunchShape(1, 1, 1, 129, 1, 1, 0, false)),
+        () -> LaunchCheck.check(count, new LaunchShape(new Dim3(1), new Dim3(129), 0, false)),
         CudaStatus.INVALID_VALUE);
   }
 
   @Test
   void check_sharedMemoryBeyondDefault_needsTheAttributeSet() {
-    LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 100_000, false);
+    LaunchShape launch = new LaunchShape(new Dim3(1), new Dim3(32), 100_000, false);
     assertStatus(() -> LaunchCheck.check(scale, launch), CudaStatus.INVALID_VALUE);
 
     scale.setAttribute(MAX_DYNAMIC_SHARED, 100_000);
@@ -89,14 +93,17 @@ final class LaunchCheckTest {
   void check_cooperativeGrid_mustFitTheDevice() {
     int blocks = Occupancy.blocksPerMultiprocessor(scale, 1024, 0) * gpu.cores();
 
-    LaunchCheck.check(scale, new LaunchShape(blocks, 1, 1, 1024, 1, 1, 0, true));
+    LaunchCheck.check(scale, new LaunchShape(new Dim3(blocks), new Dim3(1024), 0, true));
     assertStatus(
-        () -> LaunchCheck.check(scale, new LaunchShape(blocks + 1, 1, 1, 1024, 1, 1, 0, true)),
+        () ->
+            LaunchCheck.check(
+                scale, new LaunchShape(new Dim3(blocks + 1), new Dim3(1024), 0, true)),
         CudaStatus.COOPERATIVE_LAUNCH_TOO_LARGE);
     assertStatus(
         () ->
             LaunchCheck.check(
-                scale, new LaunchShape(Integer.MAX_VALUE, 65535, 65535, 1, 1, 1, 0, true)),
+                scale,
+                new LaunchShape(new Dim3(Integer.MAX_VALUE, 65535, 65535), new Dim3(1), 0, true)),
         CudaStatus.COOPERATIVE_LAUNCH_TOO_LARGE);
   }
 
@@ -110,7 +117,7 @@ final class LaunchCheckTest {
         SoftModule.load(
             context, DeviceImage.parse(MemorySegment.ofArray(text.getBytes(US_ASCII)), 90));
     SoftFunction apart = clustered.function("apart");
-    LaunchShape launch = new LaunchShape(4, 1, 1, 32, 1, 1, 0, false);
+    LaunchShape launch = new LaunchShape(new Dim3(4), new Dim3(32), 0, false);
 
     assertStatus(() -> LaunchCheck.check(apart, launch), CudaStatus.INVALID_CLUSTER_SIZE);
     ClusterShape one = new ClusterShape(1, 1, 1, true);
@@ -124,7 +131,7 @@ final class LaunchCheckTest {
 
   @Test
   void launch_noParameterBytes_isInvalid() {
-    LaunchShape launch = new LaunchShape(1, 1, 1, 32, 1, 1, 0, false);
+    LaunchShape launch = new LaunchShape(new Dim3(1), new Dim3(32), 0, false);
 
     assertStatus(
         () -> scale.launch(context.legacyStream(), launch, MemorySegment.ofArray(new byte[0])),
@@ -139,7 +146,7 @@ final class LaunchCheckTest {
         () ->
             scale.launch(
                 other.legacyStream(),
-                new LaunchShape(1, 1, 1, 32, 1, 1, 0, false),
+                new LaunchShape(new Dim3(1), new Dim3(32), 0, false),
                 MemorySegment.ofArray(new byte[16])),
         CudaStatus.INVALID_HANDLE);
   }

@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.module.SoftFunction;
@@ -154,7 +155,7 @@ final class ModuleTest {
   }
 
   private static LaunchShape shape(int grid, int block) {
-    return new LaunchShape(grid, 1, 1, block, 1, 1, 0, false);
+    return new LaunchShape(new Dim3(grid), new Dim3(block), 0, false);
   }
 
   private static MemorySegment params(int bytes) {

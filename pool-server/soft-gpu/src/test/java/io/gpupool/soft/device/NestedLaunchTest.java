@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftEvent;
 import io.gpupool.soft.device.context.SoftStream;
@@ -64,7 +65,7 @@ final class NestedLaunchTest {
         .function(kernel)
         .launch(
             stream,
-            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            new LaunchShape(new Dim3(1), new Dim3(1), 0, false),
             MemorySegment.ofArray(params.array()));
   }
 
@@ -238,7 +239,7 @@ final class NestedLaunchTest {
         .function("asks")
         .launch(
             its,
-            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            new LaunchShape(new Dim3(1), new Dim3(1), 0, false),
             MemorySegment.ofArray(new long[] {at}));
 
     ByteBuffer told = ByteBuffer.wrap(readBytes(its, at, 16)).order(ByteOrder.LITTLE_ENDIAN);

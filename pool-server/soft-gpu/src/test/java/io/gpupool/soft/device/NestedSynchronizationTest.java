@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.module.SoftModule;
@@ -134,7 +135,7 @@ final class NestedSynchronizationTest {
           .function(kernel)
           .launch(
               stream,
-              new LaunchShape(blocks, 1, 1, 1, 1, 1, 0, false),
+              new LaunchShape(new Dim3(blocks), new Dim3(1), 0, false),
               MemorySegment.ofArray(new long[] {at}));
 
       byte[] result = readBytes(stream, at, 4);

@@ -4,6 +4,7 @@ package io.gpupool.soft.device;
 import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
 import io.gpupool.soft.device.module.SoftModule;
@@ -68,7 +69,7 @@ final class RuntimeMemoryTest {
         .function("late_name")
         .launch(
             stream,
-            new LaunchShape(1, 1, 1, 1, 1, 1, 0, false),
+            new LaunchShape(new Dim3(1), new Dim3(1), 0, false),
             MemorySegment.ofArray(new long[] {flag, out}));
     stream.free(most);
 

@@ -6,6 +6,7 @@ import static io.gpupool.soft.device.TestGpu.readBytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.array.SoftArray;
 import io.gpupool.soft.device.array.SoftReferences;
 import io.gpupool.soft.device.array.TextureObjects;
@@ -315,7 +316,7 @@ final class TextureKernelTest {
   private Completion launch(SoftModule module, long object, long out) {
     ByteBuffer params = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN);
     params.putLong(0, object).putLong(8, out);
-    LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 0, false);
+    LaunchShape one = new LaunchShape(new Dim3(1), new Dim3(1), 0, false);
     return module.function("run").launch(stream, one, MemorySegment.ofArray(params.array()));
   }
 }

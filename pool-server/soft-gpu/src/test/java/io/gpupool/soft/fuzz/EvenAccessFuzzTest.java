@@ -3,6 +3,7 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.util.ArrayList;
 import java.util.List;
@@ -136,13 +137,14 @@ class EvenAccessFuzzTest {
   }
 
   private static Program program(int number, Random random) {
-    Launch launch = new Launch(1 + random.nextInt(2), 1, 1, 1 + random.nextInt(80), 1, 1, 0, false);
+    Launch launch =
+        new Launch(new Dim3(1 + random.nextInt(2)), new Dim3(1 + random.nextInt(80)), 0, false);
     String loads = "";
     while (loads.isEmpty()) {
-      loads = new Address(random, "0").load(launch.blockX(), "%q0");
+      loads = new Address(random, "0").load(launch.block().x(), "%q0");
     }
-    String second = new Address(random, "1").load(launch.blockX(), "%q1");
-    int limit = random.nextBoolean() ? launch.blockX() : random.nextInt(launch.blockX() + 1);
+    String second = new Address(random, "1").load(launch.block().x(), "%q1");
+    int limit = random.nextBoolean() ? launch.block().x() : random.nextInt(launch.block().x() + 1);
     String name = "even" + number;
     String head =
         """
@@ -173,7 +175,7 @@ class EvenAccessFuzzTest {
         DONE:
         ret;
         """
-            .formatted(limit, loads, second, launch.blockX(), KernelGenerator.SLOT_BYTES);
+            .formatted(limit, loads, second, launch.block().x(), KernelGenerator.SLOT_BYTES);
     Program.Body body = new Program.Body(head, List.of(Node.fixed(text.split("\n"))));
     return new Program(name, launch, "", List.of(body));
   }

@@ -3,6 +3,7 @@ package io.gpupool.soft.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
@@ -100,7 +101,7 @@ class HostileAccessTest {
   private static Launch launch(Random random) {
     int threads = random.nextBoolean() ? 32 : 64;
     return random.nextInt(3) == 0
-        ? new Launch(2, 1, 1, threads, 1, 1, 0, false, new ClusterShape(2, 1, 1, true))
+        ? new Launch(new Dim3(2), new Dim3(threads), 0, false, new ClusterShape(2, 1, 1, true))
         : TestGpu.blocks(1, threads);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.fuzz;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.fuzz.Program.Body;
 import java.util.ArrayList;
@@ -65,7 +66,8 @@ final class KernelGenerator {
     int grid = grammar.chance(0.3) ? 2 + grammar.below(2) : 1;
     int shared = blockX * blockY * SHARED_SLOT_BYTES + COMMON_BYTES;
     boolean dynamic = grammar.chance(0.3);
-    Launch launch = new Launch(grid, 1, 1, blockX, blockY, 1, dynamic ? shared : 0, false);
+    Launch launch =
+        new Launch(new Dim3(grid), new Dim3(blockX, blockY), dynamic ? shared : 0, false);
     header.append(".const .align 16 .b8 %s_table[256] = {".formatted(name));
     for (int i = 0; i < 256; i++) {
       header.append(i == 0 ? "" : ", ").append(grammar.below(256));

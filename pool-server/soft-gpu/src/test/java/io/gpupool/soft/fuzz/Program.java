@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.fuzz;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,21 +36,21 @@ record Program(String name, Launch launch, String header, List<Body> bodies) {
 
   /** Threads of the grid. */
   int threads() {
-    return launch.gridX() * launch.blockX() * launch.blockY();
+    return launch.grid().x() * launch.block().x() * launch.block().y();
   }
 
   /** Versions that lack a piece, or have fewer threads. */
   List<Program> smaller() {
     List<Program> versions = new ArrayList<>();
-    if (launch.gridX() > 1) {
-      versions.add(on(1, launch.blockX(), launch.blockY()));
+    if (launch.grid().x() > 1) {
+      versions.add(on(1, launch.block().x(), launch.block().y()));
     }
-    if (launch.blockY() > 1) {
-      versions.add(on(launch.gridX(), launch.blockX(), 1));
+    if (launch.block().y() > 1) {
+      versions.add(on(launch.grid().x(), launch.block().x(), 1));
     }
-    if (launch.blockX() > 1) {
-      versions.add(on(launch.gridX(), 1, launch.blockY()));
-      versions.add(on(launch.gridX(), (launch.blockX() + 1) / 2, launch.blockY()));
+    if (launch.block().x() > 1) {
+      versions.add(on(launch.grid().x(), 1, launch.block().y()));
+      versions.add(on(launch.grid().x(), (launch.block().x() + 1) / 2, launch.block().y()));
     }
     for (int i = bodies.size() - 1; i >= 0; i--) {
       Body body = bodies.get(i);
@@ -63,7 +64,8 @@ record Program(String name, Launch launch, String header, List<Body> bodies) {
   }
 
   private Program on(int grid, int blockX, int blockY) {
-    Launch fewer = new Launch(grid, 1, 1, blockX, blockY, 1, launch.dynamicSharedBytes(), false);
+    Launch fewer =
+        new Launch(new Dim3(grid), new Dim3(blockX, blockY), launch.dynamicSharedBytes(), false);
     return new Program(name, fewer, header, bodies);
   }
 }

@@ -28,7 +28,7 @@ final class SlowBlock {
   SlowBlock(SlowGrid grid, Function kernel, byte[] params, long index) {
     this.grid = grid;
     this.index = index;
-    for (int i = 0; i < grid.launch().blockX() * grid.launch().blockY(); i++) {
+    for (int i = 0; i < grid.launch().block().x() * grid.launch().block().y(); i++) {
       threads.add(new SlowThread(this, i, kernel, params));
     }
   }
@@ -74,13 +74,13 @@ final class SlowBlock {
   long special(String name, int thread) {
     Launch launch = grid.launch();
     return switch (name) {
-      case "%tid.x" -> thread % launch.blockX();
-      case "%tid.y" -> thread / launch.blockX();
+      case "%tid.x" -> thread % launch.block().x();
+      case "%tid.y" -> thread / launch.block().x();
       case "%tid.z", "%ctaid.y", "%ctaid.z" -> 0;
-      case "%ntid.x" -> launch.blockX();
-      case "%ntid.y" -> launch.blockY();
+      case "%ntid.x" -> launch.block().x();
+      case "%ntid.y" -> launch.block().y();
       case "%ctaid.x" -> index;
-      case "%nctaid.x" -> launch.gridX();
+      case "%nctaid.x" -> launch.grid().x();
       case "%ntid.z", "%nctaid.y", "%nctaid.z" -> 1;
       case "%laneid" -> lane(thread);
       case "%warpid" -> thread >> 5;

@@ -77,7 +77,7 @@ final class SlowGrid {
   }
 
   void run(String kernel, byte[] params) {
-    for (int block = 0; block < launch.gridX(); block++) {
+    for (int block = 0; block < launch.grid().x(); block++) {
       new SlowBlock(this, function(kernel), params, block).run();
     }
   }

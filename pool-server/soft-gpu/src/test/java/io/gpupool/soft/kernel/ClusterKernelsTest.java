@@ -4,6 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.ClusterShape;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
@@ -34,7 +35,8 @@ class ClusterKernelsTest {
   }
 
   private static Launch clusters(int grid, int block, int cluster) {
-    return new Launch(grid, 1, 1, block, 1, 1, 0, false, new ClusterShape(cluster, 1, 1, true));
+    return new Launch(
+        new Dim3(grid), new Dim3(block), 0, false, new ClusterShape(cluster, 1, 1, true));
   }
 
   private static int[] ints(MemorySegment segment) {
@@ -46,7 +48,7 @@ class ClusterKernelsTest {
     MemorySegment out = gpu.ints(new int[10 * 6 * 4]);
     ClusterShape cluster = new ClusterShape(3, 2, 1, true);
 
-    gpu.run("places", new Launch(6, 4, 1, 1, 1, 1, 0, false, cluster), out);
+    gpu.run("places", new Launch(new Dim3(6, 4), new Dim3(1), 0, false, cluster), out);
 
     int[] told = ints(out);
     for (int y = 0; y < 4; y++) {

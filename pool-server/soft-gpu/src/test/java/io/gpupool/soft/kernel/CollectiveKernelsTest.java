@@ -3,6 +3,7 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -211,7 +212,7 @@ class CollectiveKernelsTest {
       w.setAtIndex(ValueLayout.JAVA_INT, 4, -1);
       w.setAtIndex(ValueLayout.JAVA_INT, 11, -1);
 
-      gpu.run("ints", new Launch(4, 1, 1, 256, 1, 1, 0, false), w);
+      gpu.run("ints", new Launch(new Dim3(4), new Dim3(256), 0, false), w);
 
       int sum = n * (n - 1) / 2;
       int xor = 0;

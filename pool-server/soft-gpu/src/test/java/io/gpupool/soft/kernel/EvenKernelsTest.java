@@ -4,6 +4,7 @@ package io.gpupool.soft.kernel;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.KernelFaultException;
 import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
@@ -363,7 +364,7 @@ class EvenKernelsTest {
       MemorySegment in = counting(gpu, count);
       MemorySegment out = gpu.allocate(count * 4L);
 
-      gpu.run("k", new Launch(1, 1, 1, 16, 3, 2, 0, false), out, in, 0, 16);
+      gpu.run("k", new Launch(new Dim3(1), new Dim3(16, 3, 2), 0, false), out, in, 0, 16);
 
       assertThat(out.toArray(ValueLayout.JAVA_INT)).isEqualTo(in.toArray(ValueLayout.JAVA_INT));
     }

@@ -3,6 +3,7 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -63,7 +64,7 @@ class MatrixKernelsTest {
 
       gpu.run(
           "dynamicTiled",
-          new Launch(4, 4, 1, 8, 8, 1, 2 * 64 * 8, false),
+          new Launch(new Dim3(4, 4), new Dim3(8, 8), 2 * 64 * 8, false),
           gpu.doubles(a),
           gpu.doubles(b),
           c,
@@ -111,7 +112,14 @@ class MatrixKernelsTest {
       MemorySegment out = gpu.allocate(8L * in.length);
 
       gpu.run(
-          "heat", new Launch(3, 3, 2, 4, 4, 4, 0, false), gpu.doubles(in), out, nx, ny, nz, 0.125);
+          "heat",
+          new Launch(new Dim3(3, 3, 2), new Dim3(4, 4, 4), 0, false),
+          gpu.doubles(in),
+          out,
+          nx,
+          ny,
+          nz,
+          0.125);
 
       for (int z = 0; z < nz; z++) {
         for (int y = 0; y < ny; y++) {

@@ -3,6 +3,7 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -36,7 +37,7 @@ class RegionKernelsTest {
 
   private static int[] run(String body, Launch launch, int limit) throws Exception {
     try (TestGpu gpu = TestGpu.withPtx(HEAD + body + "\n}\n")) {
-      int threads = launch.blockX() * launch.blockY();
+      int threads = launch.block().x() * launch.block().y();
       MemorySegment out = gpu.allocate(threads * 4L);
 
       gpu.run("k", launch, out, limit);
@@ -79,7 +80,7 @@ class RegionKernelsTest {
               st.global.u32 [%rd3], %r13;
               ret;
             """,
-            new Launch(1, 1, 1, 96, 8, 1, 0, false), 768);
+            new Launch(new Dim3(1), new Dim3(96, 8), 0, false), 768);
 
     assertEach(got, i -> i * (i + 1) / 2);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.kernel;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.compile.KernelCompiler;
 import io.gpupool.soft.compile.ir.CompileException;
 import io.gpupool.soft.exec.GridExecution;
@@ -203,15 +204,15 @@ public final class TestGpu implements AutoCloseable {
   }
 
   public static Launch blocks(int grid, int block) {
-    return new Launch(grid, 1, 1, block, 1, 1, 0, false);
+    return new Launch(new Dim3(grid), new Dim3(block), 0, false);
   }
 
   public static Launch blocks(int grid, int block, int shared) {
-    return new Launch(grid, 1, 1, block, 1, 1, shared, false);
+    return new Launch(new Dim3(grid), new Dim3(block), shared, false);
   }
 
   public static Launch grid(int gridX, int gridY, int blockX, int blockY) {
-    return new Launch(gridX, gridY, 1, blockX, blockY, 1, 0, false);
+    return new Launch(new Dim3(gridX, gridY), new Dim3(blockX, blockY), 0, false);
   }
 
   private MemorySegment pack(String name, Object... arguments) {

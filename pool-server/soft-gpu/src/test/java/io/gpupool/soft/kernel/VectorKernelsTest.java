@@ -3,6 +3,7 @@ package io.gpupool.soft.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.launch.Launch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -89,7 +90,7 @@ class VectorKernelsTest {
               .putInt(sz)
               .array();
 
-      gpu.run("index3d", new Launch(4, 3, 3, 4, 3, 2, 0, false), out, size);
+      gpu.run("index3d", new Launch(new Dim3(4, 3, 3), new Dim3(4, 3, 2), 0, false), out, size);
 
       for (int z = 0; z < sz; z++) {
         for (int y = 0; y < sy; y++) {

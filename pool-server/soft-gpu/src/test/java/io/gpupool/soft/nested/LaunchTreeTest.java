@@ -3,6 +3,7 @@ package io.gpupool.soft.nested;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.GridExecution;
 import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
 import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
@@ -82,7 +83,7 @@ final class LaunchTreeTest {
       if (left-- == 0) {
         throw error;
       }
-      runtime.open().launch(0, new ChildLaunch(0, 1, 1, 1, 1, 1, 1, 0), 0, 0);
+      runtime.open().launch(0, new ChildLaunch(0, new Dim3(1), new Dim3(1), 0), 0, 0);
       return gpu.start("empty", child.launch());
     }
 

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.OperatingSystemMXBean;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.context.SoftStream;
@@ -115,7 +116,7 @@ class TimeSliceCostTest {
   }
 
   private static LaunchShape shape(int blocks) {
-    return new LaunchShape(blocks, 1, 1, 64, 1, 1, 0, false);
+    return new LaunchShape(new Dim3(blocks), new Dim3(64), 0, false);
   }
 
   private static MemorySegment params(long counter, int loops) {

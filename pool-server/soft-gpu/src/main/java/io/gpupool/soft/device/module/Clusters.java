@@ -62,9 +62,9 @@ final class Clusters {
                   ? "; more need CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"
                   : ""));
     }
-    if (launch.gridX() % cluster.x() != 0
-        || launch.gridY() % cluster.y() != 0
-        || launch.gridZ() % cluster.z() != 0) {
+    if (launch.grid().x() % cluster.x() != 0
+        || launch.grid().y() % cluster.y() != 0
+        || launch.grid().z() % cluster.z() != 0) {
       throw invalid(function, text(cluster) + " blocks, of which the grid is no multiple");
     }
     return cluster;

@@ -15,13 +15,13 @@ public final class LaunchCheck {
   private LaunchCheck() {}
 
   public static Launch check(SoftFunction function, LaunchShape shape) {
-    requireRange("grid x", shape.gridX(), ComputeLimits.MAX_GRID_X);
-    requireRange("grid y", shape.gridY(), ComputeLimits.MAX_GRID_YZ);
-    requireRange("grid z", shape.gridZ(), ComputeLimits.MAX_GRID_YZ);
-    requireRange("block x", shape.blockX(), ComputeLimits.THREADS_PER_BLOCK);
-    requireRange("block y", shape.blockY(), ComputeLimits.THREADS_PER_BLOCK);
-    requireRange("block z", shape.blockZ(), ComputeLimits.MAX_BLOCK_Z);
-    int threads = shape.blockX() * shape.blockY() * shape.blockZ();
+    requireRange("grid x", shape.grid().x(), ComputeLimits.MAX_GRID_X);
+    requireRange("grid y", shape.grid().y(), ComputeLimits.MAX_GRID_YZ);
+    requireRange("grid z", shape.grid().z(), ComputeLimits.MAX_GRID_YZ);
+    requireRange("block x", shape.block().x(), ComputeLimits.THREADS_PER_BLOCK);
+    requireRange("block y", shape.block().y(), ComputeLimits.THREADS_PER_BLOCK);
+    requireRange("block z", shape.block().z(), ComputeLimits.MAX_BLOCK_Z);
+    int threads = (int) shape.block().count();
     requireRange("threads a block", threads, ComputeLimits.THREADS_PER_BLOCK);
     if (threads > function.info().maxThreadsPerBlock()) {
       throw new GpuException(
@@ -49,23 +49,15 @@ public final class LaunchCheck {
       checkCooperative(function, shape, resident);
     }
     return new Launch(
-        shape.gridX(),
-        shape.gridY(),
-        shape.gridZ(),
-        shape.blockX(),
-        shape.blockY(),
-        shape.blockZ(),
-        shared,
-        shape.cooperative(),
-        Clusters.of(function, shape));
+        shape.grid(), shape.block(), shared, shape.cooperative(), Clusters.of(function, shape));
   }
 
   private static void checkCooperative(SoftFunction function, LaunchShape shape, int resident) {
     long most = (long) resident * function.context().device().gpu().cores();
     // Each product is bounded by the one before, so none overflows.
-    long blocks = (long) shape.gridX() * shape.gridY();
+    long blocks = (long) shape.grid().x() * shape.grid().y();
     if (blocks <= most) {
-      blocks *= shape.gridZ();
+      blocks *= shape.grid().z();
     }
     if (blocks > most) {
       throw new GpuException(

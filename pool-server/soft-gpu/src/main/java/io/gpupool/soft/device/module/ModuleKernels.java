@@ -38,15 +38,7 @@ final class ModuleKernels implements ChildKernels {
   public Child check(ChildLaunch launch) {
     SoftFunction function = queries.function(launch.function());
     LaunchShape shape =
-        new LaunchShape(
-            launch.gridX(),
-            launch.gridY(),
-            launch.gridZ(),
-            launch.blockX(),
-            launch.blockY(),
-            launch.blockZ(),
-            launch.dynamicSharedBytes(),
-            false);
+        new LaunchShape(launch.grid(), launch.block(), launch.dynamicSharedBytes(), false);
     try {
       return function.child(shape);
     } catch (GpuException e) {

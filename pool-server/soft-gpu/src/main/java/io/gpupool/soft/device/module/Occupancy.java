@@ -52,7 +52,7 @@ public final class Occupancy {
    * than a cluster has blocks.
    */
   public static int activeClusters(SoftFunction function, LaunchShape shape, int multiprocessors) {
-    int threads = shape.blockX() * shape.blockY() * shape.blockZ();
+    int threads = shape.block().x() * shape.block().y() * shape.block().z();
     int all =
         blocksPerMultiprocessor(function, threads, shape.dynamicSharedBytes()) * multiprocessors;
     int blocks = Clusters.of(function, shape).blocks();

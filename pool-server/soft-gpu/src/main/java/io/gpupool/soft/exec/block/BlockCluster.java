@@ -42,8 +42,8 @@ public final class BlockCluster {
   private void enter(Grid grid) {
     Launch launch = grid.launch();
     shape = launch.cluster();
-    countX = launch.gridX() / shape.x();
-    countY = launch.gridY() / shape.y();
+    countX = launch.grid().x() / shape.x();
+    countY = launch.grid().y() / shape.y();
     barrier.clear();
     for (int rank = 0; rank < blocks.length; rank++) {
       ThreadBlock block = blocks[rank];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.call;
 
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.exec.access.AddressTranslation;
 import io.gpupool.soft.exec.block.ThreadBlock;
 import io.gpupool.soft.exec.memory.NativeMemory;
@@ -315,7 +316,8 @@ public final class RuntimeCalls {
       int blockZ,
       int sharedBytes) {
     ChildLaunch launch =
-        new ChildLaunch(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes);
+        new ChildLaunch(
+            function, new Dim3(gridX, gridY, gridZ), new Dim3(blockX, blockY, blockZ), sharedBytes);
     return address(block, thread, runtime -> runtime.parameterBuffer(launch));
   }
 
@@ -333,7 +335,8 @@ public final class RuntimeCalls {
       int sharedBytes,
       long stream) {
     ChildLaunch launch =
-        new ChildLaunch(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes);
+        new ChildLaunch(
+            function, new Dim3(gridX, gridY, gridZ), new Dim3(blockX, blockY, blockZ), sharedBytes);
     return status(block, thread, runtime -> runtime.launch(thread, launch, buffer, stream));
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.exec.runtime;
 
+import io.gpupool.soft.Dim3;
+
 /**
  * CUDA's device runtime as the threads of one block see it: launches, streams and events of their
  * grid. Each method fails with a {@link RuntimeCallException}. Called by the worker thread that
@@ -60,15 +62,7 @@ public interface BlockRuntime {
    *
    * @param function the address that stands for the kernel
    */
-  record ChildLaunch(
-      long function,
-      int gridX,
-      int gridY,
-      int gridZ,
-      int blockX,
-      int blockY,
-      int blockZ,
-      int dynamicSharedBytes) {}
+  record ChildLaunch(long function, Dim3 grid, Dim3 block, int dynamicSharedBytes) {}
 
   /**
    * A box of global memory; nothing of it is checked yet.

@@ -39,12 +39,8 @@ final class GraphParams {
   static GraphOperation.Kernel kernel(SoftFunction function, long params) {
     LaunchShape shape =
         new LaunchShape(
-            Memory.getInt(params + 8),
-            Memory.getInt(params + 12),
-            Memory.getInt(params + 16),
-            Memory.getInt(params + 20),
-            Memory.getInt(params + 24),
-            Memory.getInt(params + 28),
+            LaunchConfig.dim3(params + 8),
+            LaunchConfig.dim3(params + 20),
             Memory.getInt(params + 32),
             false);
     MemorySegment block = PackedParameters.read(Memory.getLong(params + 48));

@@ -2,6 +2,7 @@
 package io.gpupool.worker.soft.module;
 
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.spec.LaunchShape;
 import io.gpupool.soft.exec.launch.ClusterShape;
@@ -57,31 +58,27 @@ public record LaunchConfig(LaunchShape shape, long stream) {
     }
     LaunchShape shape =
         new LaunchShape(
-            Memory.getInt(config),
-            Memory.getInt(config + 4),
-            Memory.getInt(config + 8),
-            Memory.getInt(config + 12),
-            Memory.getInt(config + 16),
-            Memory.getInt(config + 20),
-            Memory.getInt(config + 24),
-            cooperative,
-            cluster);
+            dim3(config), dim3(config + 12), Memory.getInt(config + 24), cooperative, cluster);
     return new LaunchConfig(shape, Memory.getLong(config + 32));
   }
 
+  /** Reads the extents of a grid or block. */
+  public static Dim3 dim3(long at) {
+    return new Dim3(Memory.getInt(at), Memory.getInt(at + 4), Memory.getInt(at + 8));
+  }
+
   /**
-   * The value of the attribute that says what clusters a launch is made in.
+   * Reads the value of the attribute that gives the clusters of a launch.
    *
    * @throws GpuException INVALID_VALUE
    */
   public static ClusterShape cluster(long value) {
-    int x = Memory.getInt(value);
-    int y = Memory.getInt(value + 4);
-    int z = Memory.getInt(value + 8);
-    if (x < 1 || y < 1 || z < 1) {
+    Dim3 blocks = dim3(value);
+    if (blocks.x() < 1 || blocks.y() < 1 || blocks.z() < 1) {
       throw new GpuException(
-          CudaStatus.INVALID_VALUE, "clusters of " + x + " x " + y + " x " + z + " blocks");
+          CudaStatus.INVALID_VALUE,
+          "clusters of " + blocks.x() + " x " + blocks.y() + " x " + blocks.z() + " blocks");
     }
-    return new ClusterShape(x, y, z, true);
+    return new ClusterShape(blocks.x(), blocks.y(), blocks.z(), true);
   }
 }

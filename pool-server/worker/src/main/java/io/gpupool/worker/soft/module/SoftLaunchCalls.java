@@ -4,6 +4,7 @@ package io.gpupool.worker.soft.module;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.LaunchCalls;
 import io.gpupool.soft.CudaStatus;
+import io.gpupool.soft.Dim3;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.module.SoftFunction;
 import io.gpupool.soft.device.spec.LaunchShape;
@@ -34,13 +35,10 @@ public final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
       long stream,
       long params,
       long extra) {
-    return call(() ->
-        launch(
-            function,
-            new LaunchShape(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, false),
-            stream,
-            params,
-            extra));
+    Dim3 grid = new Dim3(gridX, gridY, gridZ);
+    Dim3 block = new Dim3(blockX, blockY, blockZ);
+    LaunchShape shape = new LaunchShape(grid, block, sharedBytes, false);
+    return call(() -> launch(function, shape, stream, params, extra));
   }
 
   @Override
@@ -55,13 +53,10 @@ public final class SoftLaunchCalls extends SoftCalls implements LaunchCalls {
       int sharedBytes,
       long stream,
       long params) {
-    return call(() ->
-        launch(
-            function,
-            new LaunchShape(gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, true),
-            stream,
-            params,
-            0));
+    Dim3 grid = new Dim3(gridX, gridY, gridZ);
+    Dim3 block = new Dim3(blockX, blockY, blockZ);
+    LaunchShape shape = new LaunchShape(grid, block, sharedBytes, true);
+    return call(() -> launch(function, shape, stream, params, 0));
   }
 
   @Override
