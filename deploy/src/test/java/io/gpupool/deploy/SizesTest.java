@@ -29,7 +29,6 @@ class SizesTest {
   private static final Set<String> TOO_LARGE =
       Set.of(
           "CompiledKernel",
-          "DeviceQueries",
           "Function",
           "GrantRecord",
           "KernelBinary",

@@ -68,19 +68,9 @@ final class ModuleQueries implements DeviceQueries {
   }
 
   @Override
-  public FunctionAttributes attributes(long address) {
+  public int functionAttribute(long address, int attribute) {
     SoftFunction function = function(address);
-    return new FunctionAttributes(
-        function.attribute(1),
-        function.attribute(2),
-        function.attribute(3),
-        function.attribute(0),
-        function.attribute(4),
-        function.attribute(5),
-        function.attribute(6),
-        function.attribute(7),
-        function.attribute(8),
-        function.attribute(9));
+    return answer(() -> function.attribute(attribute));
   }
 
   @Override

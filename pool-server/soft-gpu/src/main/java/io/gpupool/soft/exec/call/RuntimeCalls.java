@@ -9,7 +9,6 @@ import io.gpupool.soft.exec.runtime.BlockRuntime;
 import io.gpupool.soft.exec.runtime.BlockRuntime.Box;
 import io.gpupool.soft.exec.runtime.BlockRuntime.ChildLaunch;
 import io.gpupool.soft.exec.runtime.DeviceQueries;
-import io.gpupool.soft.exec.runtime.DeviceQueries.FunctionAttributes;
 import io.gpupool.soft.exec.runtime.DeviceRuntimeState;
 import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.util.function.ToIntFunction;
@@ -31,6 +30,12 @@ public final class RuntimeCalls {
   private static final long PER_THREAD = 2;
 
   private static final int POINTER_BYTES = Long.BYTES;
+
+  /** The first members of {@code cudaFuncAttributes}, of 8 bytes, as CUfunction_attribute. */
+  private static final int[] SIZE_ATTRIBUTES = {1, 2, 3};
+
+  /** Its other members, of 4 bytes. */
+  private static final int[] INT_ATTRIBUTES = {0, 4, 5, 6, 7, 8, 9};
 
   private RuntimeCalls() {}
 
@@ -149,23 +154,15 @@ public final class RuntimeCalls {
         block,
         thread,
         runtime -> {
-          FunctionAttributes known = runtime.queries().attributes(function);
-          long[] longs = {known.sharedBytes(), known.constBytes(), known.localBytes()};
-          int[] ints = {
-            known.maxThreadsPerBlock(),
-            known.registers(),
-            known.ptxVersion(),
-            known.binaryVersion(),
-            known.cacheMode(),
-            known.maxDynamicSharedBytes(),
-            known.carveoutPercent()
-          };
+          DeviceQueries queries = runtime.queries();
           long at = attributes;
-          for (long value : longs) {
+          for (int attribute : SIZE_ATTRIBUTES) {
+            long value = queries.functionAttribute(function, attribute);
             NativeMemory.putLong(AddressTranslation.generic(block, thread, at, Long.BYTES), value);
             at += Long.BYTES;
           }
-          for (int value : ints) {
+          for (int attribute : INT_ATTRIBUTES) {
+            int value = queries.functionAttribute(function, attribute);
             NativeMemory.putInt(
                 AddressTranslation.generic(block, thread, at, Integer.BYTES), value);
             at += Integer.BYTES;

@@ -6,39 +6,26 @@ package io.gpupool.soft.exec.runtime;
  * with a {@link RuntimeCallException}. Called by worker threads.
  */
 public interface DeviceQueries {
-  /** The device's ordinal in the program. */
+  /** Returns the device's ordinal in the program. */
   int device();
 
   int deviceCount();
 
-  /** A cudaDeviceAttr. */
+  /** Returns a cudaDeviceAttr of a device. */
   int attribute(int attribute, int device);
 
-  /** A cudaLimit. */
+  /** Returns a cudaLimit. */
   long limit(int limit);
 
-  /** What is known of a kernel. */
-  FunctionAttributes attributes(long function);
+  /** Returns a CUfunction_attribute of a kernel. */
+  int functionAttribute(long function, int attribute);
 
-  /** Blocks of a kernel that a multiprocessor holds. */
+  /** Returns the number of blocks of a kernel that a multiprocessor holds. */
   int blocksPerMultiprocessor(long function, int threads, long dynamicSharedBytes);
 
-  /** Device address of the name of a cudaError. */
+  /** Returns the device address of the name of a cudaError. */
   long errorName(int error);
 
-  /** Device address of the description of a cudaError. */
+  /** Returns the device address of the description of a cudaError. */
   long errorText(int error);
-
-  /** What {@code cudaFuncAttributes} holds, in its order. */
-  record FunctionAttributes(
-      long sharedBytes,
-      long constBytes,
-      long localBytes,
-      int maxThreadsPerBlock,
-      int registers,
-      int ptxVersion,
-      int binaryVersion,
-      int cacheMode,
-      int maxDynamicSharedBytes,
-      int carveoutPercent) {}
 }
