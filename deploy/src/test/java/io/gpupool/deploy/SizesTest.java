@@ -29,10 +29,8 @@ class SizesTest {
   private static final Set<String> TOO_LARGE =
       Set.of(
           "CompiledKernel",
-          "Function",
           "GrantRecord",
           "KernelBinary",
-          "KernelInfo",
           "LeaseSpec",
           "PoolMeters",
           "Sampler",

@@ -4,6 +4,7 @@ package io.gpupool.soft.image;
 import io.gpupool.soft.ptx.ClusterDemand;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.KernelResources;
 import io.gpupool.soft.ptx.Linkage;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.Space;
@@ -229,11 +230,11 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
           symbol.name,
           params.stream().map(OrderedParam::param).toList(),
           paramBytes[0],
-          shared == null ? 0 : Math.clamp(shared.sizeBytes, 0, Integer.MAX_VALUE),
-          Math.max(0, frameBytesBySymbol.getOrDefault(index, 0)),
+          new KernelResources(
+              Math.clamp(registersBySymbol.getOrDefault(index, 16), 1, 255),
+              shared == null ? 0 : Math.clamp(shared.sizeBytes, 0, Integer.MAX_VALUE),
+              Math.max(0, frameBytesBySymbol.getOrDefault(index, 0))),
           maxThreads[0],
-          Math.clamp(registersBySymbol.getOrDefault(index, 16), 1, 255),
-          0,
           ClusterDemand.NONE,
           arch);
     }

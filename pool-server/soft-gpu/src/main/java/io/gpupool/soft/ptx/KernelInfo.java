@@ -7,22 +7,16 @@ import java.util.List;
  * The facts about a kernel that are known before it is compiled.
  *
  * @param paramBytes length of the parameter block
- * @param staticSharedBytes shared memory the kernel declares itself
- * @param localBytes local memory a thread
+ * @param resources the resources that it takes without dynamic shared memory
  * @param maxThreadsPerBlock from {@code .maxntid}, else 1024
- * @param registers an estimate from the declared registers, between 16 and 255
- * @param ptxVersion 10 * major + minor of {@code .version}
- * @param cluster what it says of clusters
+ * @param cluster its demand on clusters
  * @param target number in {@code .target sm_NN}
  */
 public record KernelInfo(
     String name,
     List<ParamInfo> params,
     int paramBytes,
-    int staticSharedBytes,
-    int localBytes,
+    KernelResources resources,
     int maxThreadsPerBlock,
-    int registers,
-    int ptxVersion,
     ClusterDemand cluster,
     int target) {}

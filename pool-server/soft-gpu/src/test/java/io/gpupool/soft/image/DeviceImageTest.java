@@ -62,7 +62,7 @@ final class DeviceImageTest {
               .orElseThrow();
       assertThat(offsetsAndSizes(kernel)).isEqualTo(offsetsAndSizes(same));
       assertThat(kernel.maxThreadsPerBlock()).isEqualTo(same.maxThreadsPerBlock());
-      assertThat(kernel.registers()).isBetween(1, 255);
+      assertThat(kernel.resources().registers()).isBetween(1, 255);
     }
     assertThat(image.globals())
         .extracting(GlobalVariable::name, GlobalVariable::sizeBytes)

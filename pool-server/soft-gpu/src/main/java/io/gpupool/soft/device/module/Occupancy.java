@@ -32,9 +32,11 @@ public final class Occupancy {
     int byWarps = limits.warpsPerMultiprocessor() / warps;
     long byShared =
         limits.sharedBytesPerMultiprocessor()
-            / sharedBytes(limits, function.info().staticSharedBytes(), dynamicSharedBytes);
+            / sharedBytes(
+                limits, function.info().resources().staticSharedBytes(), dynamicSharedBytes);
     int registersPerWarp =
-        roundUp(function.info().registers(), REGISTER_UNIT) * ComputeLimits.WARP_THREADS;
+        roundUp(function.info().resources().registers(), REGISTER_UNIT)
+            * ComputeLimits.WARP_THREADS;
     int warpsByRegisters =
         ComputeLimits.REGISTERS / roundUp(registersPerWarp, ComputeLimits.REGISTER_GRANULE);
     int byRegisters = warpsByRegisters / warps;
@@ -67,8 +69,10 @@ public final class Occupancy {
     ComputeLimits limits = function.context().device().limits();
     int granule = ComputeLimits.SHARED_GRANULE_BYTES;
     long each = limits.sharedBytesPerMultiprocessor() / blocks / granule * granule;
-    long free = each - limits.sharedBytesReserved() - function.info().staticSharedBytes();
-    long most = limits.sharedBytesPerBlockOptIn() - (long) function.info().staticSharedBytes();
+    long free =
+        each - limits.sharedBytesReserved() - function.info().resources().staticSharedBytes();
+    long most =
+        limits.sharedBytesPerBlockOptIn() - (long) function.info().resources().staticSharedBytes();
     return Math.clamp(free, 0, Math.max(0, most));
   }
 

@@ -63,7 +63,7 @@ public final class SoftFunction {
     this.info = info;
     this.variableAddresses = variableAddresses;
     maxDynamicSharedBytes =
-        Math.max(0, ComputeLimits.SHARED_BYTES_PER_BLOCK - info.staticSharedBytes());
+        Math.max(0, ComputeLimits.SHARED_BYTES_PER_BLOCK - info.resources().staticSharedBytes());
     ClusterDemand demand = info.cluster();
     clusterAttributes.set(0, demand.x());
     clusterAttributes.set(CLUSTER_HEIGHT - CLUSTER_WIDTH, demand.y());
@@ -91,10 +91,10 @@ public final class SoftFunction {
   public int attribute(int attribute) {
     return switch (attribute) {
       case ATTRIBUTE_MAX_THREADS -> info.maxThreadsPerBlock();
-      case ATTRIBUTE_SHARED_BYTES -> info.staticSharedBytes();
+      case ATTRIBUTE_SHARED_BYTES -> info.resources().staticSharedBytes();
       case ATTRIBUTE_CONST_BYTES, ATTRIBUTE_CACHE_MODE -> 0;
-      case ATTRIBUTE_LOCAL_BYTES -> info.localBytes();
-      case ATTRIBUTE_REGISTERS -> info.registers();
+      case ATTRIBUTE_LOCAL_BYTES -> info.resources().localBytes();
+      case ATTRIBUTE_REGISTERS -> info.resources().registers();
       case ATTRIBUTE_PTX_VERSION -> info.target();
       case ATTRIBUTE_BINARY_VERSION -> context().device().computeCapability();
       case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> maxDynamicSharedBytes;
@@ -111,7 +111,8 @@ public final class SoftFunction {
     switch (attribute) {
       case ATTRIBUTE_MAX_DYNAMIC_SHARED_BYTES -> {
         int most =
-            context().device().limits().sharedBytesPerBlockOptIn() - info.staticSharedBytes();
+            context().device().limits().sharedBytesPerBlockOptIn()
+                - info.resources().staticSharedBytes();
         if (value < 0 || value > most) {
           throw new GpuException(
               CudaStatus.INVALID_VALUE,

@@ -7,6 +7,7 @@ import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.KernelInfo;
+import io.gpupool.soft.ptx.KernelResources;
 import io.gpupool.soft.ptx.Operand;
 import io.gpupool.soft.ptx.ParamInfo;
 import io.gpupool.soft.ptx.PtxException;
@@ -291,11 +292,11 @@ public final class PtxModule {
         kernel.name(),
         List.copyOf(params),
         (int) offset,
-        SharedLayout.of(kernel, this).staticBytes(),
-        (int) Math.min(local, Integer.MAX_VALUE),
+        new KernelResources(
+            estimateRegisters(kernel),
+            SharedLayout.of(kernel, this).staticBytes(),
+            (int) Math.min(local, Integer.MAX_VALUE)),
         parsed.maxThreadsPerBlock(kernel.name()),
-        estimateRegisters(kernel),
-        parsed.version(),
         parsed.cluster(kernel.name()),
         parsed.target());
   }

@@ -65,10 +65,6 @@ public final class ModuleParser {
     return globals;
   }
 
-  public int version() {
-    return version;
-  }
-
   public SourceLines sourceLines() {
     return sourceLines;
   }
@@ -288,7 +284,8 @@ public final class ModuleParser {
     if (!lexer.peek().is("{")) {
       Tokens.expect(lexer, ";");
       if (scope.find(name.text()) == null) {
-        Function declared = undefined(linkName, entry, linkage, name.line(), results, arguments);
+        Function declared =
+            new Function(linkName, entry, linkage, name.line(), results, arguments, null);
         scope.declare(name, declared);
         functions.put(linkName, declared);
       }
@@ -300,7 +297,8 @@ public final class ModuleParser {
     }
     if (earlier == null) {
       // Declared before its body is read, which may call it.
-      scope.declare(name, undefined(linkName, entry, linkage, name.line(), results, arguments));
+      scope.declare(
+          name, new Function(linkName, entry, linkage, name.line(), results, arguments, null));
     }
     sourceLines.function(name.line());
     BodyParser body = new BodyParser(lexer, this, params);
@@ -314,13 +312,13 @@ public final class ModuleParser {
         new Function(
             linkName,
             entry,
-            true,
             linkage,
             name.line(),
             results,
             arguments,
-            List.copyOf(body.locals()),
-            Stream.concat(demands.stream(), body.statements().stream()).toList()));
+            new Function.Definition(
+                List.copyOf(body.locals()),
+                Stream.concat(demands.stream(), body.statements().stream()).toList())));
   }
 
   /** Parses what follows {@code .callprototype}. */
@@ -331,18 +329,7 @@ public final class ModuleParser {
     List<Formal> arguments = lexer.peek().is("(") ? formals(names) : List.of();
     performance("");
     Tokens.expect(lexer, ";");
-    return undefined(name.text(), false, Linkage.LOCAL, name.line(), results, arguments);
-  }
-
-  private static Function undefined(
-      String name,
-      boolean entry,
-      Linkage linkage,
-      int line,
-      List<Formal> results,
-      List<Formal> arguments) {
-    return new Function(
-        name, entry, false, linkage, line, results, arguments, List.of(), List.of());
+    return new Function(name.text(), false, Linkage.LOCAL, name.line(), results, arguments, null);
   }
 
   private List<Formal> formals(Scope into) throws PtxException {
