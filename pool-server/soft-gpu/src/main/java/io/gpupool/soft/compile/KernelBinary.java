@@ -5,6 +5,7 @@ import io.gpupool.soft.compile.emit.MemoryAccess;
 import io.gpupool.soft.exec.block.CompiledKernel;
 import io.gpupool.soft.exec.block.KernelCode;
 import io.gpupool.soft.exec.launch.BlockTime;
+import io.gpupool.soft.exec.launch.KernelMemory;
 import io.gpupool.soft.exec.launch.RegionTable;
 import java.io.DataInput;
 import java.io.DataOutput;
@@ -20,11 +21,7 @@ public record KernelBinary(
     String className,
     byte[] classFile,
     boolean waits,
-    int paramBytes,
-    int staticSharedBytes,
-    int localBytes,
-    int frameBytes,
-    int maxDepth,
+    KernelMemory memory,
     RegionTable regions) {
   private static final int MAX_CLASS_BYTES = 64 << 20;
 
@@ -34,17 +31,7 @@ public record KernelBinary(
       KernelCode code =
           (KernelCode)
               new Loader(classFile).loadClass(className).getDeclaredConstructor().newInstance();
-      return new CompiledKernel(
-          name,
-          code,
-          waits,
-          paramBytes,
-          staticSharedBytes,
-          localBytes,
-          frameBytes,
-          maxDepth,
-          regions,
-          new BlockTime());
+      return new CompiledKernel(name, code, waits, memory, regions, new BlockTime());
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("generated class " + className, e);
     }
@@ -54,11 +41,11 @@ public record KernelBinary(
     out.writeUTF(name);
     out.writeUTF(className);
     out.writeBoolean(waits);
-    out.writeInt(paramBytes);
-    out.writeInt(staticSharedBytes);
-    out.writeInt(localBytes);
-    out.writeInt(frameBytes);
-    out.writeInt(maxDepth);
+    out.writeInt(memory.paramBytes());
+    out.writeInt(memory.staticSharedBytes());
+    out.writeInt(memory.localBytes());
+    out.writeInt(memory.frameBytes());
+    out.writeInt(memory.maxDepth());
     int places = regions.waits().length;
     out.writeInt(places);
     for (int place = 0; place < places; place++) {
@@ -74,11 +61,8 @@ public record KernelBinary(
     String name = in.readUTF();
     String className = in.readUTF();
     boolean waits = in.readBoolean();
-    int paramBytes = in.readInt();
-    int staticSharedBytes = in.readInt();
-    int localBytes = in.readInt();
-    int frameBytes = in.readInt();
-    int maxDepth = in.readInt();
+    KernelMemory memory =
+        new KernelMemory(in.readInt(), in.readInt(), in.readInt(), in.readInt(), in.readInt());
     int places = length(in.readInt());
     RegionTable regions = new RegionTable(new byte[places], new int[places], new boolean[places]);
     for (int place = 0; place < places; place++) {
@@ -88,17 +72,7 @@ public record KernelBinary(
     }
     byte[] classFile = new byte[length(in.readInt())];
     in.readFully(classFile);
-    return new KernelBinary(
-        name,
-        className,
-        classFile,
-        waits,
-        paramBytes,
-        staticSharedBytes,
-        localBytes,
-        frameBytes,
-        maxDepth,
-        regions);
+    return new KernelBinary(name, className, classFile, waits, memory, regions);
   }
 
   private static int length(int read) throws IOException {

@@ -16,6 +16,7 @@ import io.gpupool.soft.compile.passes.Loops;
 import io.gpupool.soft.compile.passes.RegisterKinds;
 import io.gpupool.soft.compile.passes.Rematerializer;
 import io.gpupool.soft.exec.block.CompiledKernel;
+import io.gpupool.soft.exec.launch.KernelMemory;
 import io.gpupool.soft.exec.launch.RegionTable;
 import io.gpupool.soft.ptx.Function;
 import io.gpupool.soft.ptx.module.PtxModule;
@@ -110,16 +111,15 @@ public final class KernelCompiler {
     int perActivation = localBytes + graph.frameBytes();
     int maxDepth =
         graph.hasCalls() ? Math.clamp(STACK_BYTES / Math.max(1, perActivation), 24, 4096) : 1;
+    KernelMemory memory =
+        new KernelMemory(
+            graph.paramBytes(), shared.staticBytes(), localBytes, graph.frameBytes(), maxDepth);
     return new KernelBinary(
         function.name(),
         className,
         written.bytes(),
         waits,
-        graph.paramBytes(),
-        shared.staticBytes(),
-        localBytes,
-        graph.frameBytes(),
-        maxDepth,
+        memory,
         waits ? Region.table(written.regions(), written.plan()) : RegionTable.EMPTY);
   }
 

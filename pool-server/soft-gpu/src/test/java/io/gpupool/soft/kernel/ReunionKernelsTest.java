@@ -78,11 +78,7 @@ class ReunionKernelsTest {
               kernel.name(),
               new Counted(kernel.code(), single),
               kernel.waits(),
-              kernel.paramBytes(),
-              kernel.staticSharedBytes(),
-              kernel.localBytes(),
-              kernel.frameBytes(),
-              kernel.maxDepth(),
+              kernel.memory(),
               kernel.regions(),
               kernel.blockTime()));
       MemorySegment out = gpu.allocate(THREADS * 4L);

@@ -49,7 +49,8 @@ public final class Grid {
     this.workers = workers;
     time = services.time();
     // Not an arena: closing a shared one stops every thread of the process for a moment.
-    this.params = new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.paramBytes(), 8)));
+    this.params =
+        new HostBuffer(Math.max(params.byteSize(), Math.max(kernel.memory().paramBytes(), 8)));
     MemorySegment block = this.params.segment();
     block.copyFrom(params);
     if (params.byteSize() < block.byteSize()) {

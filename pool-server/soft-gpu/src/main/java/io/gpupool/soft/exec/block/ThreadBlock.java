@@ -4,6 +4,7 @@ package io.gpupool.soft.exec.block;
 import io.gpupool.soft.exec.launch.DeviceFaultException;
 import io.gpupool.soft.exec.launch.GridServices;
 import io.gpupool.soft.exec.launch.KernelFaultException;
+import io.gpupool.soft.exec.launch.KernelMemory;
 import io.gpupool.soft.exec.launch.Launch;
 import io.gpupool.soft.exec.matrix.Matrices;
 import io.gpupool.soft.exec.memory.NativeMemory;
@@ -73,6 +74,15 @@ public final class ThreadBlock {
   public int[] places = new int[0];
 
   private long frameStride;
+
+  /** Whether the threads of its kernel may wait for each other. */
+  private boolean waits;
+
+  /** Local memory of a thread for each function that is active. */
+  private long functionLocalBytes;
+
+  /** Frame of a thread for each function that is active. */
+  private long functionFrameBytes;
 
   /** Lowest address of the device region. */
   public long memoryBase;
@@ -178,19 +188,23 @@ public final class ThreadBlock {
     memoryBase = memory.base();
     memoryBytes = memory.sizeBytes();
     granules = memory.granulesAddress();
-    sharedBytes = kernel.staticSharedBytes() + launch.dynamicSharedBytes();
-    localBytes = (long) kernel.localBytes() * kernel.maxDepth();
+    KernelMemory needed = kernel.memory();
+    waits = kernel.waits();
+    functionLocalBytes = needed.localBytes();
+    functionFrameBytes = needed.frameBytes();
+    sharedBytes = needed.staticSharedBytes() + launch.dynamicSharedBytes();
+    localBytes = functionLocalBytes * needed.maxDepth();
     // The last function that may be active still lays down what it would pass to another.
-    int frameCount = kernel.maxDepth() > 1 ? kernel.maxDepth() + 1 : 1;
-    long frameBytes = (long) kernel.frameBytes() * frameCount;
+    int frameCount = needed.maxDepth() > 1 ? needed.maxDepth() + 1 : 1;
+    long frameBytes = functionFrameBytes * frameCount;
     // Threads that never wait run one after the other and can share local memory and frame.
-    int apart = kernel.waits() ? threads() : 1;
-    frameThreads = kernel.waits() ? -(-apart & -16) : 1;
-    localStride = kernel.waits() ? localBytes : 0;
-    frameStride = kernel.waits() ? frameBytes : 0;
+    int apart = waits ? threads() : 1;
+    frameThreads = waits ? -(-apart & -16) : 1;
+    localStride = waits ? localBytes : 0;
+    frameStride = waits ? frameBytes : 0;
     reservedShared = -(-sharedBytes & -16);
     reserve(reservedShared + RESERVED_SHARED_BYTES, apart * localBytes, frameThreads * frameBytes);
-    if (kernel.waits()) {
+    if (waits) {
       scheduler = scheduler == null ? new ThreadScheduler(this) : scheduler;
       scheduler.size(threads(), kernel);
     }
@@ -233,7 +247,7 @@ public final class ThreadBlock {
     faulted = -1;
     deviceRuntime = null;
     assertions.begin();
-    if (grid.kernel().waits()) {
+    if (waits) {
       scheduler.begin();
       // The counters of cooperative groups' tiles start at zero in every block.
       for (int offset = 0; offset < RESERVED_COUNTER_BYTES; offset += Long.BYTES) {
@@ -249,7 +263,7 @@ public final class ThreadBlock {
    */
   boolean advance() {
     KernelCode code = grid.kernel().code();
-    if (grid.kernel().waits()) {
+    if (waits) {
       return scheduler.advance(code);
     }
     code.runAll(this);
@@ -319,7 +333,7 @@ public final class ThreadBlock {
 
   /** Counts for those that wait: in a kernel whose threads never wait, for nobody. */
   public void barrierArrive(int thread, int id, int count) {
-    if (grid.kernel().waits()) {
+    if (waits) {
       scheduler.barriers().arriveOnly(thread, id, count);
     }
   }
@@ -375,14 +389,12 @@ public final class ThreadBlock {
 
   /** Address of the frame of the function that the thread is in. */
   public long frame(int thread) {
-    return frames
-        + thread * frameStride
-        + (long) scheduler.depth(thread) * grid.kernel().frameBytes();
+    return frames + thread * frameStride + scheduler.depth(thread) * functionFrameBytes;
   }
 
   /** Start of that function's variables in the thread's local memory. */
   public long localBase(int thread) {
-    return (long) scheduler.depth(thread) * grid.kernel().localBytes();
+    return scheduler.depth(thread) * functionLocalBytes;
   }
 
   /** The thread enters a function that returns to a numbered place. */

@@ -54,7 +54,7 @@ final class ThreadScheduler {
 
   /** Makes room for the threads of a block. */
   void size(int count, CompiledKernel kernel) {
-    int depth = kernel.maxDepth();
+    int depth = kernel.memory().maxDepth();
     threads = count;
     maxDepth = depth;
     if (depth > 1) {

@@ -48,13 +48,13 @@ class FrameRoomTest {
       Grid grid = new Grid(kernel, launch, MemorySegment.NULL, map, services, 1);
       ThreadBlock block = BlockCluster.of(grid, new BlockPool(0)).running();
       try {
-        long activations = kernel.maxDepth();
-        long ofCallee = kernel.frameBytes();
+        long activations = kernel.memory().maxDepth();
+        long ofCallee = kernel.memory().frameBytes();
 
         assertThat(ofCallee).isGreaterThanOrEqualTo(4000);
         for (int thread = 0; thread < 63; thread++) {
           assertThat(block.frame(thread + 1) - block.frame(thread))
-              .isGreaterThanOrEqualTo(activations * kernel.frameBytes() + ofCallee);
+              .isGreaterThanOrEqualTo(activations * kernel.memory().frameBytes() + ofCallee);
         }
       } finally {
         block.release();
