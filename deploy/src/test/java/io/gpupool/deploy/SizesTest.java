@@ -31,7 +31,6 @@ class SizesTest {
           "GrantRecord",
           "LeaseSpec",
           "PoolMeters",
-          "Sampler",
           "ServerCommand",
           "ServerEntry",
           "ServerOptions",

@@ -6,7 +6,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * The way a texture is read: CUDA_TEXTURE_DESC.
+ * The way in which a texture is read: CUDA_TEXTURE_DESC.
  *
  * @param modes addressing by dimension, x first
  * @param linear whether elements are interpolated
@@ -14,8 +14,8 @@ import java.util.List;
  * @param normalized coordinates from 0 to 1 span the texture
  * @param srgb bytes are decoded from sRGB
  * @param seamless a cube map is filtered across the edges of its faces
- * @param linearLevels whether levels are interpolated
- * @param border what lies outside where the mode is {@link AddressMode#BORDER}
+ * @param mipmap the way in which levels are chosen
+ * @param border the value outside where the mode is {@link AddressMode#BORDER}
  */
 public record Sampler(
     List<AddressMode> modes,
@@ -24,17 +24,14 @@ public record Sampler(
     boolean normalized,
     boolean srgb,
     boolean seamless,
-    boolean linearLevels,
-    float levelBias,
-    float minLevel,
-    float maxLevel,
+    MipmapFilter mipmap,
     List<Float> border) {
   public Sampler {
     modes = List.copyOf(modes);
     border = List.copyOf(requireNonNull(border, "border"));
   }
 
-  /** Reads of single elements of memory. */
+  /** Returns a sampler for reads of single elements of memory. */
   public static Sampler ofElements(boolean integers) {
     AddressMode border = AddressMode.BORDER;
     return new Sampler(
@@ -44,10 +41,7 @@ public record Sampler(
         false,
         false,
         false,
-        false,
-        0,
-        0,
-        0,
+        MipmapFilter.NONE,
         List.of(0f, 0f, 0f, 0f));
   }
 }

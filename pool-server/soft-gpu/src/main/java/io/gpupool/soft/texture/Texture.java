@@ -17,6 +17,7 @@ public final class Texture {
 
   private final Texels[] levels;
   private final Sampler sampler;
+  private final MipmapFilter mipmap;
   private final AddressMode[] modes = new AddressMode[3];
   private final AddressMode[] elementModes = new AddressMode[3];
   private final float[] border = new float[Sample.CHANNELS];
@@ -40,6 +41,7 @@ public final class Texture {
   public Texture(List<Texels> levels, Sampler sampler, int firstLayer, int layers) {
     this.levels = levels.toArray(Texels[]::new);
     this.sampler = sampler;
+    mipmap = sampler.mipmap();
     this.firstLayer = firstLayer;
     this.layers = layers;
     TexelFormat format = levels.getFirst().format();
@@ -118,7 +120,7 @@ public final class Texture {
           result);
       return;
     }
-    if (levels.length > 1 && sampler.linearLevels()) {
+    if (levels.length > 1 && mipmap.linear()) {
       float exact = limited(level);
       int lower = (int) exact;
       float weight = (float) Math.rint((exact - lower) * WEIGHT_ONE) / WEIGHT_ONE;
@@ -261,8 +263,8 @@ public final class Texture {
   }
 
   private float limited(float level) {
-    float biased = level + sampler.levelBias();
-    float within = Math.min(Math.max(biased, sampler.minLevel()), sampler.maxLevel());
+    float biased = level + mipmap.bias();
+    float within = Math.min(Math.max(biased, mipmap.min()), mipmap.max());
     return Math.min(Math.max(within, 0), levels.length - 1);
   }
 

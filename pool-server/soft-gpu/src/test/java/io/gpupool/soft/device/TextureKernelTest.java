@@ -21,6 +21,7 @@ import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.image.DeviceImage;
 import io.gpupool.soft.ptx.VariableKind;
 import io.gpupool.soft.texture.AddressMode;
+import io.gpupool.soft.texture.MipmapFilter;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.TexelFormat;
 import java.lang.foreign.MemorySegment;
@@ -277,10 +278,7 @@ final class TextureKernelTest {
         false,
         false,
         false,
-        false,
-        0,
-        0,
-        0,
+        MipmapFilter.NONE,
         List.of(0f, 0f, 0f, 0f));
   }
 

@@ -153,10 +153,7 @@ class TextureTest {
             true,
             false,
             false,
-            true,
-            0,
-            0,
-            1,
+            new MipmapFilter(true, 0, 0, 1),
             List.of(0f, 0f, 0f, 0f));
     Texture texture =
         new Texture(List.of(texels(FLOATS, 2, 8, 8), texels(FLOATS, 1, 16)), trilinear, 0, 1);
@@ -240,10 +237,7 @@ class TextureTest {
         normalized,
         false,
         normalized && linear,
-        false,
-        0,
-        0,
-        0,
+        MipmapFilter.NONE,
         List.of(9f, 9f, 9f, 9f));
   }
 }

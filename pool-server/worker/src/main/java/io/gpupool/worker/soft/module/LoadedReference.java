@@ -8,6 +8,7 @@ import io.gpupool.soft.device.array.TextureResource;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.ptx.VariableKind;
 import io.gpupool.soft.texture.AddressMode;
+import io.gpupool.soft.texture.MipmapFilter;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.worker.soft.texture.SoftTextureCalls;
@@ -52,10 +53,7 @@ final class LoadedReference {
           (flags & SoftTextureCalls.NORMALIZED_COORDINATES) != 0,
           (flags & SoftTextureCalls.SRGB) != 0,
           (flags & SoftTextureCalls.SEAMLESS_CUBEMAP) != 0,
-          linearLevels,
-          levelBias,
-          minLevel,
-          maxLevel,
+          new MipmapFilter(linearLevels, levelBias, minLevel, maxLevel),
           border);
     }
   }

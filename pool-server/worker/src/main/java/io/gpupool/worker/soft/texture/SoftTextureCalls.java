@@ -13,6 +13,7 @@ import io.gpupool.soft.device.array.SoftArray;
 import io.gpupool.soft.device.array.TextureObjects;
 import io.gpupool.soft.device.array.TextureResource;
 import io.gpupool.soft.texture.AddressMode;
+import io.gpupool.soft.texture.MipmapFilter;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.worker.os.Memory;
@@ -121,14 +122,19 @@ public final class SoftTextureCalls extends SoftCalls implements TextureCalls {
         (flags & NORMALIZED_COORDINATES) != 0,
         (flags & SRGB) != 0,
         (flags & SEAMLESS_CUBEMAP) != 0,
-        isLinear(Memory.getInt(texture + TextureLayout.MIPMAP_FILTER_MODE)),
-        real(texture + TextureLayout.MIPMAP_LEVEL_BIAS),
-        real(texture + TextureLayout.MIN_MIPMAP_LEVEL_CLAMP),
-        real(texture + TextureLayout.MAX_MIPMAP_LEVEL_CLAMP),
+        mipmapFilter(texture),
         List.of(real(border), real(border + 4), real(border + 8), real(border + 12)));
   }
 
-  /** A CUaddress_mode. */
+  private static MipmapFilter mipmapFilter(long texture) {
+    return new MipmapFilter(
+        isLinear(Memory.getInt(texture + TextureLayout.MIPMAP_FILTER_MODE)),
+        real(texture + TextureLayout.MIPMAP_LEVEL_BIAS),
+        real(texture + TextureLayout.MIN_MIPMAP_LEVEL_CLAMP),
+        real(texture + TextureLayout.MAX_MIPMAP_LEVEL_CLAMP));
+  }
+
+  /** Returns a CUaddress_mode. */
   public static AddressMode mode(int mode) {
     if (mode < 0 || mode >= AddressMode.values().length) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "there is no address mode " + mode);
