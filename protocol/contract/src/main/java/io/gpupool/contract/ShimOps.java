@@ -89,36 +89,61 @@ final class ShimOps {
   private static void emitEncoder(CSource source, Op op) {
     List<Field> inputs = op.fields().stream().filter(ShimOps::isInput).toList();
     List<Field> outputs = op.fields().stream().filter(ShimOps::isOutput).toList();
-    boolean variable = outputs.stream().anyMatch(ShimOps::isVariable);
     int slots = HEADER_SLOTS + (op.fenced() ? TAG_SLOTS : 0) + op.fields().size();
     source.line("");
     source.line("CUresult op_%s(%s) {", op.name(), parameters(op));
-    String length = Integer.toString(8 * slots);
-    if (!inputs.isEmpty()) {
-      source.line("  uint64_t length = %d;", 8 * slots);
-      for (Field input : inputs) {
-        source.line(
-            "  if (!frame_grow(&length, %1$s, %1$sBytes)) return CUDA_ERROR_INVALID_VALUE;",
-            input.name());
-      }
-      length = "(uint32_t)length";
-    }
+    String length = emitLength(source, inputs, slots);
     source.line("  struct connection *to = connection_of(ctx);");
     if (!op.fenced() && inputs.size() == 1) {
       emitBulk(source, op, slots, inputs.getFirst());
     }
     if (op.fenced()) {
-      source.line("  struct call call = {0};");
-      if (variable) {
-        source.line("  *payload = NULL;");
-        source.line("  call.take = true;");
-      } else if (!outputs.isEmpty()) {
-        source.line("  uint64_t reply[%d];", outputs.size());
-        source.line("  call.reply = reply;");
-        source.line("  call.replyCapacity = sizeof reply;");
-      }
-      source.line("  call_open(to, &call);");
+      emitCall(source, outputs);
     }
+    emitFrame(source, op, slots, length);
+    if (op.fenced()) {
+      emitReply(source, outputs);
+    } else {
+      source.line("  return ring_post(to);");
+    }
+    source.line("}");
+  }
+
+  /**
+   * Writes the computation of a frame's length, where buffers make it vary.
+   *
+   * @return the length as an expression of C
+   */
+  private static String emitLength(CSource source, List<Field> inputs, int slots) {
+    if (inputs.isEmpty()) {
+      return Integer.toString(8 * slots);
+    }
+    source.line("  uint64_t length = %d;", 8 * slots);
+    for (Field input : inputs) {
+      source.line(
+          "  if (!frame_grow(&length, %1$s, %1$sBytes)) return CUDA_ERROR_INVALID_VALUE;",
+          input.name());
+    }
+    return "(uint32_t)length";
+  }
+
+  /** Writes the opening of a call, which has the answer's place. */
+  private static void emitCall(CSource source, List<Field> outputs) {
+    source.line("  struct call call = {0};");
+    if (outputs.stream().anyMatch(ShimOps::isVariable)) {
+      source.line("  *payload = NULL;");
+      source.line("  call.take = true;");
+    } else if (!outputs.isEmpty()) {
+      source.line("  uint64_t reply[%d];", outputs.size());
+      source.line("  call.reply = reply;");
+      source.line("  call.replyCapacity = sizeof reply;");
+    }
+    source.line("  call_open(to, &call);");
+  }
+
+  /** Writes the frame: its header, the tag of a call, a slot for each field, then the buffers. */
+  private static void emitFrame(CSource source, Op op, int slots, String length) {
+    List<Field> inputs = op.fields().stream().filter(ShimOps::isInput).toList();
     source.line("  uint64_t *slot = ring_begin(to, %s);", length);
     source.line("  if (!slot) return %s;", op.fenced() ? "call_cancel(&call)" : "session_answer()");
     source.line("  slot[0] = FRAME(%s, OP_%s, ctx);", length, op.name());
@@ -135,19 +160,17 @@ final class ShimOps {
         source.line("  slot = frame_append(slot, %1$s, %1$sBytes);", input.name());
       }
     }
-    if (!op.fenced()) {
-      source.line("  return ring_post(to);");
-      source.line("}");
-      return;
-    }
+  }
+
+  /** Writes the wait for the answer and its decoding. */
+  private static void emitReply(CSource source, List<Field> outputs) {
     source.line("  CUresult result = call_wait(&call);");
-    if (variable) {
+    if (outputs.stream().anyMatch(ShimOps::isVariable)) {
       emitVariableReply(source, outputs);
     } else if (!outputs.isEmpty()) {
       emitFixedReply(source, outputs);
     }
     source.line("  return result;");
-    source.line("}");
   }
 
   /** Writes the sending of big buffers, straight from where they lie. */
