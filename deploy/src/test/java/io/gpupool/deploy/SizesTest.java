@@ -33,9 +33,7 @@ class SizesTest {
           "PoolMeters",
           "ServerCommand",
           "ServerEntry",
-          "ServerOptions",
-          "ShimOps",
-          "TensorMap");
+          "ServerOptions");
 
   private static List<Source> sources;
 

@@ -61,14 +61,28 @@ public final class TensorMap {
   public record Tiled(
       int element,
       long address,
-      long[] dims,
-      long[] strides,
-      int[] box,
-      int[] steps,
+      Shape tensor,
+      Box box,
       int interleave,
       int swizzle,
       int promotion,
       int fill) {}
+
+  /**
+   * The shape of a tensor.
+   *
+   * @param dims elements in each dimension
+   * @param strides bytes from an element to the next in each dimension but the first
+   */
+  public record Shape(long[] dims, long[] strides) {}
+
+  /**
+   * The box of a tensor that is copied.
+   *
+   * @param dims elements in each dimension, those that are left out included
+   * @param steps elements from one that the box has to the next in each dimension
+   */
+  public record Box(int[] dims, int[] steps) {}
 
   private TensorMap(
       TensorElement element,
@@ -96,7 +110,7 @@ public final class TensorMap {
    *     and what needs compute capability 10.0
    */
   public static TensorMap of(Tiled tiled) {
-    int rank = tiled.dims().length;
+    int rank = tiled.tensor().dims().length;
     require(rank >= 1 && rank <= MAX_RANK, "a tensor has 1 to 5 dimensions, not " + rank);
     TensorElement element =
         named(TensorElement.values(), tiled.element(), TensorElement.PACKED_TYPES, "type");
@@ -107,7 +121,7 @@ public final class TensorMap {
     }
     require(tiled.promotion() >= 0 && tiled.promotion() < L2_PROMOTIONS, "an unknown L2 promotion");
     require(tiled.fill() == 0 || tiled.fill() == 1 && element.isReal(), "a fill it cannot have");
-    int[] steps = tiled.steps().clone();
+    int[] steps = tiled.box().steps().clone();
     steps[0] = 1;
     TensorMap map =
         new TensorMap(
@@ -115,9 +129,9 @@ public final class TensorMap {
             swizzle,
             tiled.fill() == 1,
             tiled.address(),
-            tiled.dims().clone(),
-            tiled.strides().clone(),
-            tiled.box().clone(),
+            tiled.tensor().dims().clone(),
+            tiled.tensor().strides().clone(),
+            tiled.box().dims().clone(),
             steps);
     map.wrong()
         .ifPresent(what -> {
@@ -141,7 +155,7 @@ public final class TensorMap {
     }
   }
 
-  /** What is wrong with the numbers, if anything. */
+  /** Returns the fault of the numbers, if there is one. */
   private Optional<String> wrong() {
     if (address % ALIGNMENT != 0 || address == 0) {
       return Optional.of("a tensor at 0x%x, not aligned to 16 bytes".formatted(address));

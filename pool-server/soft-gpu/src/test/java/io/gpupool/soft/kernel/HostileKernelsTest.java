@@ -343,11 +343,9 @@ class HostileKernelsTest {
   }
 
   private static TensorMap tensorMap(long address) {
-    long[] dims = {8, 4};
-    int[] box = {4, 2};
-    int[] ones = {1, 1};
-    return TensorMap.of(
-        new TensorMap.Tiled(2, address, dims, new long[] {32}, box, ones, 0, 0, 0, 0));
+    TensorMap.Shape tensor = new TensorMap.Shape(new long[] {8, 4}, new long[] {32});
+    TensorMap.Box box = new TensorMap.Box(new int[] {4, 2}, new int[] {1, 1});
+    return TensorMap.of(new TensorMap.Tiled(2, address, tensor, box, 0, 0, 0, 0));
   }
 
   private static void expectWhole(TestGpu gpu) {

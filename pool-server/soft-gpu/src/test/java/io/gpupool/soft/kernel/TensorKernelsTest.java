@@ -134,10 +134,8 @@ class TensorKernelsTest {
           new TensorMap.Tiled(
               element.ordinal(),
               tensor.address(),
-              dims,
-              strides,
-              box,
-              steps,
+              new TensorMap.Shape(dims, strides),
+              new TensorMap.Box(box, steps),
               0,
               swizzle,
               2,

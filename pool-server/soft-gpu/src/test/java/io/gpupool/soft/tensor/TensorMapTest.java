@@ -18,10 +18,8 @@ class TensorMapTest {
     return new TensorMap.Tiled(
         element,
         address,
-        new long[] {100, 50},
-        new long[] {stride},
-        new int[] {width, 8},
-        new int[] {1, 1},
+        new TensorMap.Shape(new long[] {100, 50}, new long[] {stride}),
+        new TensorMap.Box(new int[] {width, 8}, new int[] {1, 1}),
         0,
         s,
         0,
@@ -38,10 +36,9 @@ class TensorMapTest {
         new TensorMap.Tiled(
             F32,
             0x1_0000,
-            new long[] {1L << 32, 7, 1, 9, 3},
-            new long[] {(1L << 40) - 16, 16, 32, 0},
-            new int[] {256, 1, 5, 255, 2},
-            new int[] {9, 8, 2, 3, 1},
+            new TensorMap.Shape(
+                new long[] {1L << 32, 7, 1, 9, 3}, new long[] {(1L << 40) - 16, 16, 32, 0}),
+            new TensorMap.Box(new int[] {256, 1, 5, 255, 2}, new int[] {9, 8, 2, 3, 1}),
             0,
             0,
             3,

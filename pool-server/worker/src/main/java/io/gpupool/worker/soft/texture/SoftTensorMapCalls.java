@@ -43,10 +43,8 @@ public final class SoftTensorMapCalls extends SoftCalls implements TensorMapCall
           new TensorMap.Tiled(
               dataType,
               globalAddress,
-              longs(globalDim, rank),
-              longs(globalStrides, rank - 1),
-              ints(boxDim, rank),
-              ints(elementStrides, rank),
+              new TensorMap.Shape(longs(globalDim, rank), longs(globalStrides, rank - 1)),
+              new TensorMap.Box(ints(boxDim, rank), ints(elementStrides, rank)),
               interleave,
               swizzle,
               l2Promotion,
