@@ -11,16 +11,18 @@ import io.gpupool.soft.ptx.Type;
 import io.gpupool.soft.tensor.TensorElement;
 import io.gpupool.soft.tensor.TensorMap;
 import java.lang.classfile.CodeBuilder;
+import java.lang.classfile.TypeKind;
 import java.lang.constant.ClassDesc;
 import java.util.List;
+import java.util.OptionalInt;
 
 /** Emitter of copies of boxes by tensor maps, and the reductions that copies make. */
 final class TensorCode {
   private static final ClassDesc COPIES = Code.desc(TensorCopies.class);
   private static final ClassDesc REDUCTIONS = Code.desc(Reductions.class);
 
-  /** Block, thread, map, rank, five coordinates, shared address. */
-  private static final String HEAD = "(" + Code.BLOCK.descriptorString() + "IJIIIIIIJ";
+  /** Block, thread, map, coordinates, shared address. */
+  private static final String HEAD = "(" + Code.BLOCK.descriptorString() + "IJ[IJ";
 
   private final Code code;
   private final CodeBuilder cb;
@@ -37,13 +39,8 @@ final class TensorCode {
     List<Value> args = op.args();
     if (!op.has("mbarrier::complete_tx::bytes")) {
       pushBox(op, args.get(0), args.get(1));
-      int operation = operation(op);
-      if (operation >= 0) {
-        cb.loadConstant(operation);
-        code.call(COPIES, "reduce", HEAD + "I)V");
-      } else {
-        code.call(COPIES, "store", HEAD + ")V");
-      }
+      cb.loadConstant(operation(op).orElse(TensorCopies.STORE));
+      code.call(COPIES, "store", HEAD + "I)V");
       return true;
     }
     if (op.has("multicast::cluster")) {
@@ -64,8 +61,8 @@ final class TensorCode {
   /** {@code [global], [shared], bytes}. */
   boolean reduce(Op op) {
     List<Value> args = op.args();
-    int operation = operation(op);
-    if (operation < 0 || !op.has("bulk_group")) {
+    OptionalInt operation = operation(op);
+    if (operation.isEmpty() || !op.has("bulk_group")) {
       return false;
     }
     code.pushBlock();
@@ -73,7 +70,7 @@ final class TensorCode {
     pushAddress(op, args.get(1));
     code.push(args.get(2), Type.U32);
     cb.loadConstant(element(op).ordinal());
-    cb.loadConstant(operation);
+    cb.loadConstant(operation.getAsInt());
     code.call(REDUCTIONS, "bulk", "(" + AddressCode.block() + "JJIII)V");
     return true;
   }
@@ -93,13 +90,11 @@ final class TensorCode {
     code.pushBlock();
     code.pushThread();
     pushAddress(op, parts.getFirst());
-    cb.loadConstant(rank);
-    for (int d = 0; d < TensorMap.MAX_RANK; d++) {
-      if (d < rank) {
-        code.push(place.get(d), Type.S32);
-      } else {
-        cb.iconst_0();
-      }
+    cb.loadConstant(rank).newarray(TypeKind.INT);
+    for (int d = 0; d < rank; d++) {
+      cb.dup().loadConstant(d);
+      code.push(place.get(d), Type.S32);
+      cb.iastore();
     }
     pushAddress(op, shared);
   }
@@ -120,13 +115,11 @@ final class TensorCode {
     throw new RefusedException(op.source(), "says nothing of dimensions");
   }
 
-  private static int operation(Op op) {
-    for (String modifier : op.modifiers()) {
-      if (Reductions.named(modifier) >= 0) {
-        return Reductions.named(modifier);
-      }
-    }
-    return -1;
+  private static OptionalInt operation(Op op) {
+    return op.modifiers().stream()
+        .mapToInt(Reductions::named)
+        .filter(found -> found >= 0)
+        .findFirst();
   }
 
   private static TensorElement element(Op op) {

@@ -105,24 +105,12 @@ public final class ClusterMemory {
     }
   }
 
-  /** As a load of {@link TensorCopies}, to several blocks; tells the barriers there. */
+  /** Copies a box to several blocks, as {@link TensorCopies}, and tells the barriers there. */
   public static void multicastBox(
-      ThreadBlock block,
-      int thread,
-      long map,
-      int rank,
-      int c0,
-      int c1,
-      int c2,
-      int c3,
-      int c4,
-      long to,
-      long barrier,
-      int ranks) {
-    int[] start = {c0, c1, c2, c3, c4};
+      ThreadBlock block, int thread, long map, int[] start, long to, long barrier, int ranks) {
     for (int rest = ranks & 0xFFFF; rest != 0; rest &= rest - 1) {
       ThreadBlock target = target(block, Integer.numberOfTrailingZeros(rest));
-      int bytes = TensorCopies.load(block, thread, map, rank, start, target, to & OFFSET);
+      int bytes = TensorCopies.load(block, thread, map, start, target, to & OFFSET);
       complete(target, barrier, bytes);
     }
   }

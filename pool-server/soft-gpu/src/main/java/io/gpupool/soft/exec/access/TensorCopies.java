@@ -19,8 +19,8 @@ public final class TensorCopies {
 
   private static final int CHUNK = 16;
 
-  /** Operation of a copy that reduces nothing. */
-  private static final int STORE = -1;
+  /** The operation of a copy that reduces nothing. */
+  public static final int STORE = -1;
 
   private final ThreadBlock block;
 
@@ -42,10 +42,10 @@ public final class TensorCopies {
     element = map.element();
   }
 
-  /** What to do with a row of the box. */
+  /** The copy of one row of the box. */
   private interface Row {
     /**
-     * Does it.
+     * Copies the row.
      *
      * @param global address of the row's first element, which the tensor may not have
      * @param first element of the row that the tensor has
@@ -56,82 +56,39 @@ public final class TensorCopies {
   }
 
   /**
-   * Copies a box to shared memory; elements that the tensor does not have become what the map says.
+   * Copies a box to shared memory; elements that the tensor does not have become the map's fill.
    *
    * @param map generic address of the tensor map
-   * @param rank dimensions that the instruction names; coordinates of others do not count
+   * @param start coordinates of the box, one for each dimension that the instruction names
    * @param to address in shared memory
    * @return bytes of the box
    */
-  public static int load(
-      ThreadBlock block,
-      int thread,
-      long map,
-      int rank,
-      int c0,
-      int c1,
-      int c2,
-      int c3,
-      int c4,
-      long to) {
-    int[] start = {c0, c1, c2, c3, c4};
+  public static int load(ThreadBlock block, int thread, long map, int[] start, long to) {
     ThreadBlock home = ClusterMemory.home(block, to);
-    return load(block, thread, map, rank, start, home, ClusterMemory.offset(to));
+    return load(block, thread, map, start, home, ClusterMemory.offset(to));
   }
 
-  /** As above, to the shared memory of a block of the same cluster. */
-  static int load(
-      ThreadBlock block, int thread, long map, int rank, int[] start, ThreadBlock home, long to) {
-    TensorCopies copy = of(block, thread, map, rank, start, home, to);
+  /** Copies a box to the shared memory of a block of the same cluster. */
+  static int load(ThreadBlock block, int thread, long map, int[] start, ThreadBlock home, long to) {
+    TensorCopies copy = of(block, thread, map, start, home, to);
     copy.forEachRow(copy::loadRow);
     return (int) (copy.map.rows() * copy.map.rowBytes());
   }
 
-  /** Copies a box from shared memory, but for what the tensor does not have. */
-  public static void store(
-      ThreadBlock block,
-      int thread,
-      long map,
-      int rank,
-      int c0,
-      int c1,
-      int c2,
-      int c3,
-      int c4,
-      long from) {
-    reduce(block, thread, map, rank, c0, c1, c2, c3, c4, from, STORE);
-  }
-
   /**
-   * Combines a box in shared memory with the tensor's elements, each of them atomically.
+   * Copies a box from shared memory, but for the elements that the tensor does not have.
    *
-   * @param operation of {@link Reductions}
+   * @param operation the operation of {@link Reductions} that combines each element with the
+   *     tensor's, atomically; {@link #STORE} replaces the tensor's
    */
-  public static void reduce(
-      ThreadBlock block,
-      int thread,
-      long map,
-      int rank,
-      int c0,
-      int c1,
-      int c2,
-      int c3,
-      int c4,
-      long from,
-      int operation) {
-    int[] start = {c0, c1, c2, c3, c4};
-    TensorCopies copy = of(block, thread, map, rank, start, block, from);
+  public static void store(
+      ThreadBlock block, int thread, long map, int[] start, long from, int operation) {
+    TensorCopies copy = of(block, thread, map, start, block, from);
     copy.forEachRow((global, first, end, at) -> copy.storeRow(global, first, end, at, operation));
   }
 
   private static TensorCopies of(
-      ThreadBlock block,
-      int thread,
-      long map,
-      int rank,
-      int[] start,
-      ThreadBlock home,
-      long shared) {
+      ThreadBlock block, int thread, long map, int[] start, ThreadBlock home, long shared) {
     long at = AddressTranslation.generic(block, thread, map, TensorMap.BYTES / 2);
     AddressTranslation.generic(block, thread, map + TensorMap.BYTES / 2, TensorMap.BYTES / 2);
     // Of a copy, which no other thread changes between the checks and the use.
@@ -139,12 +96,12 @@ public final class TensorCopies {
     copy.copyFrom(NativeMemory.ALL.asSlice(at, TensorMap.BYTES));
     TensorMap found =
         TensorMap.read(copy)
-            .filter(one -> one.rank() == rank)
+            .filter(one -> one.rank() == start.length)
             .orElseThrow(() ->
                 new DeviceFaultException(
                     KernelFaultException.ILLEGAL_INSTRUCTION,
                     "there is no tensor map of "
-                        + rank
+                        + start.length
                         + " dimensions at 0x"
                         + Long.toHexString(map)));
     AddressTranslation.ownShared(home, shared, SHARED_ALIGNMENT);
