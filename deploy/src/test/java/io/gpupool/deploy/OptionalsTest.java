@@ -34,10 +34,8 @@ class OptionalsTest {
   private static final List<Path> NOT_YET =
       Stream.of(
               "pool-server/command",
-              "pool-server/model-gpu",
               "pool-server/rest",
               "pool-server/server",
-              "pool-server/soft-gpu",
               "pool-server/worker",
               "protocol/contract",
               "protocol/transport",

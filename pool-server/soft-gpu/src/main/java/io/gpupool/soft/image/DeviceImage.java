@@ -13,18 +13,19 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A module image as a program hands it to the driver, read for one compute capability: PTX that can
  * run, or else what the machine code in it tells about its kernels. Immutable.
  *
- * @param ptx the code, if any of it can run here
+ * @param module the code; null if none of it can run here
  * @param kernels all kernels that have a name
  * @param globals variables of module scope
- * @param unusable why nothing can run here; empty if {@code ptx} is present
+ * @param unusable the reason for which nothing can run here; empty if there is a module
  */
 public record DeviceImage(
-    Optional<PtxModule> ptx,
+    @Nullable PtxModule module,
     List<KernelInfo> kernels,
     List<GlobalVariable> globals,
     String unusable) {
@@ -34,6 +35,11 @@ public record DeviceImage(
   public DeviceImage {
     kernels = List.copyOf(kernels);
     globals = List.copyOf(globals);
+  }
+
+  /** Returns the code, if any of it can run here. */
+  public Optional<PtxModule> ptx() {
+    return Optional.ofNullable(module);
   }
 
   /**
@@ -76,11 +82,11 @@ public record DeviceImage(
   }
 
   private static DeviceImage fromPtx(PtxModule module) {
-    return new DeviceImage(Optional.of(module), module.kernels(), module.globals(), "");
+    return new DeviceImage(module, module.kernels(), module.globals(), "");
   }
 
   private static DeviceImage fromCubin(Cubin cubin, String unusable) {
-    return new DeviceImage(Optional.empty(), cubin.kernels(), cubin.globals(), unusable);
+    return new DeviceImage(null, cubin.kernels(), cubin.globals(), unusable);
   }
 
   /** Units of several containers are linked with each other. */

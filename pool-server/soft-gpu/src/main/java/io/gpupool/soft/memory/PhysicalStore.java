@@ -5,6 +5,7 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of one device that are mapped by the program: in one file, or, if other processes are
@@ -14,7 +15,7 @@ final class PhysicalStore implements AutoCloseable {
   private final Budget budget;
   private final long capacityBytes;
   private final Heap places;
-  private Optional<SharedFile> file = Optional.empty();
+  private @Nullable SharedFile file;
 
   /** What a device has left, shared with its other allocations. */
   interface Budget {
@@ -33,11 +34,10 @@ final class PhysicalStore implements AutoCloseable {
 
   synchronized PhysicalBlock create(long sizeBytes) {
     requireGranules(sizeBytes);
-    if (file.isEmpty()) {
-      file = SharedFile.create(capacityBytes);
-      if (file.isEmpty()) {
-        throw noFiles();
-      }
+    SharedFile open = file;
+    if (open == null) {
+      open = SharedFile.create(capacityBytes).orElseThrow(PhysicalStore::noFiles);
+      file = open;
     }
     if (!budget.take(sizeBytes)) {
       throw new GpuException(CudaStatus.OUT_OF_MEMORY, "no " + sizeBytes + " bytes are left");
@@ -48,7 +48,7 @@ final class PhysicalStore implements AutoCloseable {
       throw new GpuException(CudaStatus.OUT_OF_MEMORY, "no " + sizeBytes + " bytes in one piece");
     }
     long offset = place.getAsLong();
-    int descriptor = file.get().descriptor();
+    int descriptor = open.descriptor();
     return new PhysicalBlock(descriptor, offset, sizeBytes, false, () -> free(offset, sizeBytes));
   }
 
@@ -76,7 +76,9 @@ final class PhysicalStore implements AutoCloseable {
   }
 
   private synchronized void free(long offset, long sizeBytes) {
-    file.ifPresent(open -> open.discard(offset, sizeBytes));
+    if (file != null) {
+      file.discard(offset, sizeBytes);
+    }
     places.free(offset);
     budget.giveBack(sizeBytes);
   }
@@ -96,7 +98,9 @@ final class PhysicalStore implements AutoCloseable {
 
   @Override
   public synchronized void close() {
-    file.ifPresent(SharedFile::close);
-    file = Optional.empty();
+    if (file != null) {
+      file.close();
+      file = null;
+    }
   }
 }

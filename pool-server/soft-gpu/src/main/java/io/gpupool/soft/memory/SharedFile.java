@@ -6,6 +6,7 @@ import io.gpupool.soft.GpuException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file in memory alone, whose pages can be mapped at several addresses. It has a length and no
@@ -20,7 +21,10 @@ public final class SharedFile implements AutoCloseable {
   private static final int DUPFD_CLOEXEC = 1030;
   private static final int SEEK_END = 2;
 
-  private static final Optional<CFunction> MEMFD_CREATE = CFunction.find("memfd_create");
+  /** Null where the system has none. */
+  private static final @Nullable CFunction MEMFD_CREATE =
+      CFunction.find("memfd_create").orElse(null);
+
   private static final CFunction FTRUNCATE = CFunction.of("ftruncate");
   private static final CFunction FALLOCATE = CFunction.of("fallocate");
   private static final CFunction PWRITE = CFunction.of("pwrite");
@@ -37,12 +41,12 @@ public final class SharedFile implements AutoCloseable {
 
   /** Makes a file; empty if the system has none of this kind. */
   static Optional<SharedFile> create(long lengthBytes) {
-    if (MEMFD_CREATE.isEmpty()) {
+    if (MEMFD_CREATE == null) {
       return Optional.empty();
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment name = arena.allocateFrom("gpupool-device-memory");
-      int descriptor = MEMFD_CREATE.get().callInt(name.address(), CLOEXEC, 0, 0);
+      int descriptor = MEMFD_CREATE.callInt(name.address(), CLOEXEC, 0, 0);
       if (descriptor < 0) {
         return Optional.empty();
       }

@@ -3,7 +3,7 @@ package io.gpupool.soft.memory;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The pages of a device's heap that other processes may have, too: they are moved into a file, as
@@ -16,7 +16,7 @@ final class SharedPages implements AutoCloseable {
 
   private final Mapping mapping;
   private final RangeSet inFile = new RangeSet();
-  private Optional<SharedFile> file = Optional.empty();
+  private @Nullable SharedFile file;
 
   SharedPages(Mapping mapping) {
     this.mapping = mapping;
@@ -29,13 +29,7 @@ final class SharedPages implements AutoCloseable {
    * @throws GpuException OUT_OF_MEMORY, NOT_SUPPORTED
    */
   SharedPiece share(Allocation allocation) {
-    if (file.isEmpty()) {
-      file = SharedFile.create(mapping.sizeBytes());
-    }
-    SharedFile open =
-        file.orElseThrow(() ->
-            new GpuException(
-                CudaStatus.NOT_SUPPORTED, "this system has no files in memory (memfd_create)"));
+    SharedFile open = open();
     long start = allocation.address() & -Mapping.PAGE_BYTES;
     long end = roundUp(allocation.address() + allocation.sizeBytes());
     inFile.forEachGap(
@@ -55,22 +49,38 @@ final class SharedPages implements AutoCloseable {
         allocation.sizeBytes());
   }
 
+  private SharedFile open() {
+    SharedFile open = file;
+    if (open == null) {
+      open =
+          SharedFile.create(mapping.sizeBytes())
+              .orElseThrow(() ->
+                  new GpuException(
+                      CudaStatus.NOT_SUPPORTED,
+                      "this system has no files in memory (memfd_create)"));
+      file = open;
+    }
+    return open;
+  }
+
   /** What was allocated here is free: pages that are all its own are private again, and empty. */
   void freed(long address, long sizeBytes) {
     long start = roundUp(address);
     long end = (address + sizeBytes) & -Mapping.PAGE_BYTES;
-    if (file.isEmpty() || start >= end || inFile.isFree(start, end)) {
+    if (file == null || start >= end || inFile.isFree(start, end)) {
       return;
     }
     mapping.unshare(start, end - start);
-    file.get().discard(start - mapping.address(), end - start);
+    file.discard(start - mapping.address(), end - start);
     inFile.remove(start, end);
   }
 
   @Override
   public void close() {
-    file.ifPresent(SharedFile::close);
-    file = Optional.empty();
+    if (file != null) {
+      file.close();
+      file = null;
+    }
   }
 
   private void move(SharedFile open, long start, long lengthBytes) {

@@ -7,7 +7,6 @@ import io.gpupool.soft.exec.runtime.RuntimeCallException;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
@@ -48,13 +47,13 @@ final class BlockLaunches implements BlockRuntime {
 
   @Override
   public long parameterBuffer(long alignment, long bytes) {
-    return tree.ordered(() -> tree.reserve(grid, Optional.empty(), alignment, bytes));
+    return tree.ordered(() -> tree.reserve(grid, null, alignment, bytes));
   }
 
   @Override
   public long parameterBuffer(ChildLaunch launch) {
     Child child = tree.kernels().check(launch);
-    return tree.ordered(() -> tree.reserve(grid, Optional.of(child), 0, child.paramBytes()));
+    return tree.ordered(() -> tree.reserve(grid, child, 0, child.paramBytes()));
   }
 
   @Override

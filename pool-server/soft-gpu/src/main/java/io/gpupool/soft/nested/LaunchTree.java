@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -35,7 +34,7 @@ public final class LaunchTree {
 
   private final ChildKernels kernels;
   private final LaunchPool pool;
-  private final Consumer<Optional<Failure>> whenOver;
+  private final Consumer<@Nullable Failure> whenOver;
   private final GridNode root = new GridNode(this, null, 0);
   private final Object lock = new Object();
   private final Deque<Task> ready = new ArrayDeque<>();
@@ -71,16 +70,16 @@ public final class LaunchTree {
   /**
    * A parameter buffer.
    *
-   * @param child the launch; empty if that is yet to be told
+   * @param child the launch; null if it is not known yet
    */
-  private record Reservation(Optional<Child> child, long bytes) {}
+  private record Reservation(@Nullable Child child, long bytes) {}
 
   /**
    * Makes a tree.
    *
    * @param whenOver called once, by any thread, with the first fault if there was one
    */
-  public LaunchTree(ChildKernels kernels, LaunchPool pool, Consumer<Optional<Failure>> whenOver) {
+  public LaunchTree(ChildKernels kernels, LaunchPool pool, Consumer<@Nullable Failure> whenOver) {
     this.kernels = kernels;
     this.pool = pool;
     this.whenOver = whenOver;
@@ -113,7 +112,7 @@ public final class LaunchTree {
   // What follows up to the starting of grids is called with the lock held.
 
   /** Device memory for a launch's parameters; it counts as pending from now on. */
-  long reserve(GridNode owner, Optional<Child> child, long alignment, long bytes) {
+  long reserve(GridNode owner, @Nullable Child child, long alignment, long bytes) {
     requireDepth(owner);
     long buffer = pool.take(alignment, bytes);
     pending++;
@@ -132,11 +131,12 @@ public final class LaunchTree {
 
   /** The launch that a buffer was made for. */
   Child reserved(long buffer) {
-    return reservation(buffer)
-        .child()
-        .orElseThrow(() ->
-            new RuntimeCallException(
-                RuntimeCallException.INVALID_VALUE, "the buffer was made for no kernel"));
+    Child child = reservation(buffer).child();
+    if (child == null) {
+      throw new RuntimeCallException(
+          RuntimeCallException.INVALID_VALUE, "the buffer was made for no kernel");
+    }
+    return child;
   }
 
   private Reservation reservation(long buffer) {
@@ -327,6 +327,6 @@ public final class LaunchTree {
       pool.release(pending);
       pending = 0;
     }
-    whenOver.accept(Optional.ofNullable(failure));
+    whenOver.accept(failure);
   }
 }

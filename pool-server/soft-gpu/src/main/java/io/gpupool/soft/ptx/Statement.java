@@ -2,7 +2,7 @@
 package io.gpupool.soft.ptx;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** One element of a function's body, in source order. */
 public sealed interface Statement {
@@ -14,23 +14,24 @@ public sealed interface Statement {
    *
    * @param line in the PTX text, from 1
    * @param column of the opcode, from 1
-   * @param modifiers what follows the opcode, without dots
+   * @param guard null if it is executed always
+   * @param modifiers the words after the opcode, without dots
    */
   record Instruction(
       int line,
       int column,
-      Optional<Guard> guard,
+      @Nullable Guard guard,
       String opcode,
       List<String> modifiers,
       List<Operand> operands)
       implements Statement {
 
-    /** The opcode with its modifiers, as written. */
+    /** Returns the opcode with its modifiers, as written. */
     public String text() {
       return modifiers.isEmpty() ? opcode : opcode + "." + String.join(".", modifiers);
     }
 
-    /** Whether a modifier is present. */
+    /** Returns whether a modifier is present. */
     public boolean has(String modifier) {
       return modifiers.contains(modifier);
     }

@@ -29,7 +29,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -283,7 +282,7 @@ final class TextureKernelTest {
   }
 
   private long texture() {
-    return new TextureObjects(context).createTexture(resource(array), points(), Optional.empty());
+    return new TextureObjects(context).createTexture(resource(array), points(), null);
   }
 
   private ByteBuffer run(String instructions, long object) throws InterruptedException {

@@ -113,9 +113,8 @@ final class SlowThread {
   static final class EndlessKernelException extends RuntimeException {}
 
   private boolean guard(Instruction instruction) {
-    return instruction.guard().isEmpty()
-        || get(instruction.guard().get().predicate())
-            == (instruction.guard().get().negated() ? 0 : 1);
+    Statement.Guard guard = instruction.guard();
+    return guard == null || get(guard.predicate()) == (guard.negated() ? 0 : 1);
   }
 
   private long get(Register register) {

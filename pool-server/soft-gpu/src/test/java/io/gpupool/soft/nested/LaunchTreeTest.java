@@ -12,7 +12,6 @@ import io.gpupool.soft.exec.runtime.DeviceRuntime;
 import io.gpupool.soft.kernel.TestGpu;
 import io.gpupool.soft.nested.LaunchTree.Failure;
 import java.lang.foreign.MemorySegment;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -26,7 +25,7 @@ final class LaunchTreeTest {
   private static final MemorySegment NO_PARAMS = MemorySegment.ofArray(new byte[0]);
 
   private final Error error = new StackOverflowError("no room to start");
-  private final CompletableFuture<Optional<Failure>> over = new CompletableFuture<>();
+  private final CompletableFuture<Failure> over = new CompletableFuture<>();
   private TestGpu gpu;
 
   @BeforeEach
@@ -55,14 +54,14 @@ final class LaunchTreeTest {
   void errorAtTheStart_ofTheProgramsGrid_endsTheTree() throws Exception {
     start(new Kernels(0));
 
-    assertThat(over.get(30, TimeUnit.SECONDS)).contains(new Failure("empty", error));
+    assertThat(over.get(30, TimeUnit.SECONDS)).isEqualTo(new Failure("empty", error));
   }
 
   @Test
   void errorAtTheStart_ofAKernelsGrid_endsTheTree() throws Exception {
     start(new Kernels(1));
 
-    assertThat(over.get(30, TimeUnit.SECONDS)).contains(new Failure("empty", error));
+    assertThat(over.get(30, TimeUnit.SECONDS)).isEqualTo(new Failure("empty", error));
   }
 
   /** Grids of an empty kernel, as if each had launched another, until one cannot be started. */

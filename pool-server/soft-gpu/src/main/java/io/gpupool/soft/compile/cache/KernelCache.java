@@ -12,6 +12,7 @@ import java.security.MessageDigest;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Compiled kernels of earlier runs and of other processes, found by a digest of all that they were
@@ -20,17 +21,17 @@ import java.util.TreeMap;
  */
 public final class KernelCache {
   /** Compiles each kernel anew. */
-  public static final KernelCache NONE = new KernelCache(Optional.empty());
+  public static final KernelCache NONE = new KernelCache(null);
 
-  private final Optional<KernelEntries> entries;
+  private final @Nullable KernelEntries entries;
 
-  private KernelCache(Optional<KernelEntries> entries) {
+  private KernelCache(@Nullable KernelEntries entries) {
     this.entries = entries;
   }
 
   /** The cache whose entries are in a store. */
   public static KernelCache on(KernelStore store) {
-    return new KernelCache(Optional.of(new KernelEntries(store)));
+    return new KernelCache(new KernelEntries(store));
   }
 
   /**
@@ -39,9 +40,9 @@ public final class KernelCache {
    * @throws CompileException if the kernel is none
    */
   public void rehearse(PtxModule module, String kernel) throws CompileException {
-    if (entries.isPresent()) {
+    if (entries != null) {
       byte[] key = key(module, kernel, Map.of());
-      entries.get().rehearse(key, KernelCompiler.translate(module, kernel, Map.of()));
+      entries.rehearse(key, KernelCompiler.translate(module, kernel, Map.of()));
     }
   }
 
@@ -53,17 +54,17 @@ public final class KernelCache {
    */
   public CompiledKernel compile(PtxModule module, String kernel, Map<String, Long> globalAddresses)
       throws CompileException {
-    if (entries.isEmpty()) {
+    if (entries == null) {
       return KernelCompiler.compile(module, kernel, globalAddresses);
     }
     byte[] key = key(module, kernel, globalAddresses);
-    Optional<CompiledKernel> found = entries.get().read(key).flatMap(KernelCache::load);
+    Optional<CompiledKernel> found = entries.read(key).flatMap(KernelCache::load);
     if (found.isPresent()) {
       return found.get();
     }
     KernelBinary made = KernelCompiler.translate(module, kernel, globalAddresses);
     CompiledKernel loaded = KernelCompiler.load(module, made);
-    entries.get().write(key, made);
+    entries.write(key, made);
     return loaded;
   }
 

@@ -11,7 +11,7 @@ import java.lang.classfile.TypeKind;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A class, made once at run time, whose static methods read and write checked native addresses by
@@ -28,13 +28,13 @@ public final class MemoryAccess {
   private static final ClassDesc UNSAFE = ClassDesc.of(UNSAFE_PACKAGE, "Unsafe");
   private static final String FIELD = "UNSAFE";
 
-  private static final Optional<ClassLoader> FAST = load();
+  private static final @Nullable ClassLoader FAST = load();
 
   private MemoryAccess() {}
 
   /** Whether the internal Unsafe may be used. */
   public static boolean isFast() {
-    return FAST.isPresent();
+    return FAST != null;
   }
 
   /** Class with the get and put methods. */
@@ -49,15 +49,14 @@ public final class MemoryAccess {
 
   /** Parent for the class loaders of kernels. */
   public static ClassLoader loader() {
-    return FAST.orElse(KernelCode.class.getClassLoader());
+    return FAST == null ? KernelCode.class.getClassLoader() : FAST;
   }
 
-  private static Optional<ClassLoader> load() {
+  private static @Nullable ClassLoader load() {
     Loader loader = new Loader();
-    if (!Object.class.getModule().isExported(UNSAFE_PACKAGE, loader.getUnnamedModule())) {
-      return Optional.empty();
-    }
-    return Optional.of(loader);
+    return Object.class.getModule().isExported(UNSAFE_PACKAGE, loader.getUnnamedModule())
+        ? loader
+        : null;
   }
 
   private static final class Loader extends ClassLoader {

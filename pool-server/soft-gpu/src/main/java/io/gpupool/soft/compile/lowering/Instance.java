@@ -15,7 +15,6 @@ import io.gpupool.soft.ptx.Variable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** One copy of a function in the graph: what its names mean there. */
@@ -68,7 +67,7 @@ final class Instance {
 
   /** Stands for the place where a function begins or ends. */
   static Instruction synthetic(Function function) {
-    return new Instruction(function.line(), 1, Optional.empty(), "ret", List.of(), List.of());
+    return new Instruction(function.line(), 1, null, "ret", List.of(), List.of());
   }
 
   Function function() {

@@ -194,11 +194,11 @@ public final class Lowering {
     if (current.ended()) {
       current = graph.newBlock();
     }
-    if (instruction.guard().isEmpty()) {
+    Guard guard = instruction.guard();
+    if (guard == null) {
       lower(instance, instruction);
       return;
     }
-    Guard guard = instruction.guard().get();
     VReg predicate = instance.register(guard.predicate());
     BasicBlock after = graph.newBlock();
     if (instruction.opcode().equals("bra")) {

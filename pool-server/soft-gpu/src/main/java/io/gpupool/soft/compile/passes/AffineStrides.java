@@ -16,9 +16,6 @@ import java.util.OptionalLong;
  * to 64, it holds only if the narrow value does not wrap within the row.
  */
 public final class AffineStrides {
-  private static final OptionalLong NONE = OptionalLong.empty();
-  private static final OptionalLong FLAT = OptionalLong.of(0);
-
   private final Recipes recipes;
   private final Map<VReg, OptionalLong> known = new HashMap<>();
 
@@ -33,19 +30,20 @@ public final class AffineStrides {
         OptionalLong slope = known.get(register);
         if (slope == null) {
           Recipes.Recipe recipe = recipes.of(register);
-          slope = recipe == null ? NONE : of(recipe.op());
+          slope = recipe == null ? OptionalLong.empty() : of(recipe.op());
           known.put(register, slope);
         }
         yield slope;
       }
-      case Value.Int _, Value.Real _ -> FLAT;
+      case Value.Int _, Value.Real _ -> OptionalLong.of(0);
       case Value.Special(String name) ->
           switch (name) {
             case "%tid.x" -> OptionalLong.of(1);
-            case "%laneid" -> NONE;
-            default -> FLAT;
+            case "%laneid" -> OptionalLong.empty();
+            default -> OptionalLong.of(0);
           };
-      case Value.Not _, Value.LocalAddress _, Value.Memory _, Value.Vector _ -> NONE;
+      case Value.Not _, Value.LocalAddress _, Value.Memory _, Value.Vector _ ->
+          OptionalLong.empty();
     };
   }
 
@@ -68,17 +66,17 @@ public final class AffineStrides {
 
   private OptionalLong of(Op op) {
     if (op.opcode().equals("ld")) {
-      return FLAT;
+      return OptionalLong.of(0);
     }
     List<OptionalLong> slopes = op.args().stream().map(this::of).toList();
     if (slopes.stream().anyMatch(OptionalLong::isEmpty)) {
-      return NONE;
+      return OptionalLong.empty();
     }
-    if (slopes.stream().allMatch(FLAT::equals)) {
-      return FLAT;
+    if (slopes.stream().allMatch(slope -> slope.getAsLong() == 0)) {
+      return OptionalLong.of(0);
     }
     if (op.has("sat") || op.types().stream().anyMatch(type -> type.isFloat() || type.bits() < 32)) {
-      return NONE;
+      return OptionalLong.empty();
     }
     Type type = op.type();
     OptionalLong slope = steep(op, slopes.stream().map(OptionalLong::getAsLong).toList());
@@ -95,23 +93,25 @@ public final class AffineStrides {
       case "add" -> OptionalLong.of(slopes.get(0) + slopes.get(1));
       case "sub" -> OptionalLong.of(slopes.get(0) - slopes.get(1));
       case "neg" -> OptionalLong.of(-slopes.getFirst());
-      case "mul" -> op.has("hi") ? NONE : product(op, slopes);
+      case "mul" -> op.has("hi") ? OptionalLong.empty() : product(op, slopes);
       case "mad" -> {
-        OptionalLong product = op.has("hi") ? NONE : product(op, slopes);
-        yield product.isPresent() ? OptionalLong.of(product.getAsLong() + slopes.get(2)) : NONE;
+        OptionalLong product = op.has("hi") ? OptionalLong.empty() : product(op, slopes);
+        yield product.isPresent()
+            ? OptionalLong.of(product.getAsLong() + slopes.get(2))
+            : OptionalLong.empty();
       }
       case "shl" ->
           op.args().get(1) instanceof Value.Int(long bits) && bits >= 0 && bits < 32
               ? OptionalLong.of(slopes.getFirst() << bits)
-              : NONE;
-      default -> NONE;
+              : OptionalLong.empty();
+      default -> OptionalLong.empty();
     };
   }
 
   private static OptionalLong product(Op op, List<Long> slopes) {
     for (int i = 0; i < 2; i++) {
       if (slopes.get(i) == 0 && slopes.get(1 - i) == 0) {
-        return FLAT;
+        return OptionalLong.of(0);
       }
       // A negative number is a large one where numbers without sign are widened.
       if (op.args().get(i) instanceof Value.Int(long factor)
@@ -120,6 +120,6 @@ public final class AffineStrides {
         return OptionalLong.of(factor * slopes.get(1 - i));
       }
     }
-    return NONE;
+    return OptionalLong.empty();
   }
 }

@@ -5,7 +5,6 @@ import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.texture.ReferenceTable;
 import io.gpupool.soft.texture.Sampler;
-import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
@@ -31,7 +30,7 @@ public final class SoftReferences {
 
   private Object texture(Supplier<TextureResource> resource, Supplier<Sampler> sampler) {
     try {
-      return new TextureMaker(context).make(resource.get(), sampler.get(), Optional.empty());
+      return new TextureMaker(context).make(resource.get(), sampler.get(), null);
     } catch (GpuException e) {
       return new ReferenceTable.Unusable(String.valueOf(e.getMessage()));
     }

@@ -12,7 +12,7 @@ import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.soft.texture.Texels;
 import io.gpupool.soft.texture.Texture;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Factory of textures of resources, with the checks of {@code cuTexObjectCreate}. */
 final class TextureMaker {
@@ -22,7 +22,7 @@ final class TextureMaker {
     this.context = context;
   }
 
-  Texture make(TextureResource resource, Sampler sampler, Optional<TextureResource.View> view) {
+  Texture make(TextureResource resource, Sampler sampler, TextureResource.@Nullable View view) {
     return switch (resource) {
       case TextureResource.Arrays(List<SoftArray> levels) -> ofArrays(levels, sampler, view);
       case TextureResource.Linear linear -> ofLinear(linear, sampler);
@@ -31,29 +31,28 @@ final class TextureMaker {
   }
 
   private static Texture ofArrays(
-      List<SoftArray> arrays, Sampler sampler, Optional<TextureResource.View> view) {
+      List<SoftArray> arrays, Sampler sampler, TextureResource.@Nullable View view) {
     ArrayShape shape = arrays.getFirst().shape();
     require(arrays.size() == 1 || sampler.normalized(), "levels need normalized coordinates");
     List<Texels> levels = arrays.stream().map(SoftArray::texels).toList();
     int firstLayer = 0;
     int layers = shape.hasLayers() ? shape.slices() : 1;
-    if (view.isPresent()) {
-      TextureResource.View part = view.get();
+    if (view != null) {
       require(
-          part.firstLevel() >= 0
-              && part.firstLevel() <= part.lastLevel()
-              && part.lastLevel() < levels.size(),
+          view.firstLevel() >= 0
+              && view.firstLevel() <= view.lastLevel()
+              && view.lastLevel() < levels.size(),
           "the view's levels are not there");
       require(
-          part.firstLayer() >= 0
-              && part.firstLayer() <= part.lastLayer()
-              && part.lastLayer() < layers,
+          view.firstLayer() >= 0
+              && view.firstLayer() <= view.lastLayer()
+              && view.lastLayer() < layers,
           "the view's layers are not there");
-      levels = levels.subList(part.firstLevel(), part.lastLevel() + 1);
-      firstLayer = part.firstLayer();
-      layers = part.lastLayer() - firstLayer + 1;
-      if (part.viewFormat() != 0) {
-        TexelFormat format = TexelFormat.ofView(part.viewFormat());
+      levels = levels.subList(view.firstLevel(), view.lastLevel() + 1);
+      firstLayer = view.firstLayer();
+      layers = view.lastLayer() - firstLayer + 1;
+      if (view.viewFormat() != 0) {
+        TexelFormat format = TexelFormat.ofView(view.viewFormat());
         require(
             format.bytes() == shape.format().bytes(),
             "the view's elements are not as long as the array's");

@@ -9,7 +9,7 @@ import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texture;
 import io.gpupool.soft.texture.TextureTable;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The texture and surface objects of a context. Any thread may call it. */
 public final class TextureObjects {
@@ -26,7 +26,7 @@ public final class TextureObjects {
    * @throws GpuException INVALID_VALUE if there is no such texture; NOT_SUPPORTED
    */
   public long createTexture(
-      TextureResource resource, Sampler sampler, Optional<TextureResource.View> view) {
+      TextureResource resource, Sampler sampler, TextureResource.@Nullable View view) {
     context.requireUsable();
     return context
         .device()

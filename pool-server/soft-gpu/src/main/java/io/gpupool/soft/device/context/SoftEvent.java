@@ -8,7 +8,6 @@ import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.memory.SharedMarks;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** A mark in a stream; knows when the stream reached it. Any thread may ask. */
@@ -23,24 +22,21 @@ public final class SoftEvent {
 
   private final SoftContext context;
   private final boolean timed;
-  private final Optional<SharedMarks> shared;
+  private final @Nullable SharedMarks shared;
 
   /** The most recent record of this process; null before the first. */
   private volatile @Nullable Mark mark;
 
   SoftEvent(SoftContext context, int flags) {
-    this(
-        context,
-        flags,
-        (flags & INTERPROCESS) == 0 ? Optional.empty() : Optional.of(SharedMarks.create()));
+    this(context, flags, (flags & INTERPROCESS) == 0 ? null : SharedMarks.create());
   }
 
   /** An event of another process. */
   SoftEvent(SoftContext context, SharedMarks theirs) {
-    this(context, DISABLE_TIMING | INTERPROCESS, Optional.of(theirs));
+    this(context, DISABLE_TIMING | INTERPROCESS, theirs);
   }
 
-  private SoftEvent(SoftContext context, int flags, Optional<SharedMarks> shared) {
+  private SoftEvent(SoftContext context, int flags, @Nullable SharedMarks shared) {
     if ((flags & ~KNOWN_FLAGS) != 0) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "unknown event flags " + flags);
     }
@@ -59,18 +55,22 @@ public final class SoftEvent {
   }
 
   /**
-   * What other processes know it by.
+   * Returns the marks by which other processes know it.
    *
    * @throws GpuException INVALID_HANDLE if it was not made for them
    */
   public SharedMarks shared() {
-    return shared.orElseThrow(() ->
-        new GpuException(CudaStatus.INVALID_HANDLE, "the event was made without INTERPROCESS"));
+    if (shared == null) {
+      throw new GpuException(CudaStatus.INVALID_HANDLE, "the event was made without INTERPROCESS");
+    }
+    return shared;
   }
 
   /** Ends its use. */
   public void destroy() {
-    shared.ifPresent(SharedMarks::close);
+    if (shared != null) {
+      shared.close();
+    }
   }
 
   /**
@@ -101,15 +101,14 @@ public final class SoftEvent {
   /** The most recent record, of whatever process; null if it was never recorded. */
   public @Nullable Work lastMark() {
     Mark own = mark;
-    if (shared.isEmpty()) {
+    if (shared == null) {
       return own;
     }
-    SharedMarks marks = shared.get();
-    long latest = marks.latest();
+    long latest = shared.latest();
     if (own != null && own.number == latest || latest == 0) {
       return own;
     }
-    return marks.isDone(latest) ? null : awaiting(marks, latest);
+    return shared.isDone(latest) ? null : awaiting(shared, latest);
   }
 
   /** A work of no stream, done when another process's record is. */
@@ -145,23 +144,25 @@ public final class SoftEvent {
 
   /** One record of an event. Written by the thread that runs it, before it is done. */
   public static final class Mark extends Work {
-    private final Optional<SharedMarks> shared;
+    private final @Nullable SharedMarks shared;
 
     /** Among all processes' records; 0 if only this one knows the event. */
     private final long number;
 
     private long nanos;
 
-    Mark(Scheduler scheduler, Optional<SharedMarks> shared) {
+    Mark(Scheduler scheduler, @Nullable SharedMarks shared) {
       super(scheduler);
       this.shared = shared;
-      number = shared.map(SharedMarks::begin).orElse(0L);
+      number = shared == null ? 0 : shared.begin();
     }
 
     @Override
     protected boolean start() {
       nanos = System.nanoTime();
-      shared.ifPresent(marks -> marks.done(number));
+      if (shared != null) {
+        shared.done(number);
+      }
       return true;
     }
   }

@@ -9,7 +9,6 @@ import io.gpupool.soft.device.work.EmptyWork;
 import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Work;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -25,18 +24,18 @@ record GraphRun(List<Node> nodes) {
    *
    * @param after places of those that it follows
    * @param last whether no other follows it
-   * @param operation empty if it is disabled
+   * @param operation null if it is disabled
    * @param bodies of a conditional one
    */
   record Node(
-      int[] after, boolean last, Optional<GraphOperation> operation, List<GraphRun> bodies) {
+      int[] after, boolean last, @Nullable GraphOperation operation, List<GraphRun> bodies) {
     Work work(Scheduler scheduler) {
-      return operation
-          .flatMap(does ->
-              does instanceof GraphOperation.Conditional conditional
-                  ? Optional.of(new ConditionalWork(conditional, bodies))
-                  : does.work())
-          .orElseGet(() -> new EmptyWork(scheduler));
+      if (operation == null) {
+        return new EmptyWork(scheduler);
+      }
+      return operation instanceof GraphOperation.Conditional conditional
+          ? new ConditionalWork(conditional, bodies)
+          : operation.work().orElseGet(() -> new EmptyWork(scheduler));
     }
   }
 
@@ -49,8 +48,9 @@ record GraphRun(List<Node> nodes) {
         .filter(node -> !node.bodies.isEmpty())
         .flatMap(node ->
             Stream.concat(
-                node.operation.stream()
-                    .map(operation -> ((GraphOperation.Conditional) operation).condition()),
+                node.operation instanceof GraphOperation.Conditional conditional
+                    ? Stream.of(conditional.condition())
+                    : Stream.empty(),
                 node.bodies.stream().flatMap(GraphRun::conditions)));
   }
 
@@ -62,7 +62,7 @@ record GraphRun(List<Node> nodes) {
       for (int i = 0; i < works.length; i++) {
         Node node = nodes.get(i);
         works[i] = node.work(scheduler);
-        awaited[i] = node.operation.map(GraphOperation::awaited).orElse(null);
+        awaited[i] = node.operation == null ? null : node.operation.awaited();
       }
     } catch (RuntimeException e) {
       endMarks(scheduler, works);
@@ -71,7 +71,7 @@ record GraphRun(List<Node> nodes) {
     return new Works(works, awaited, new EmptyWork(scheduler));
   }
 
-  /** Events that were recorded by a launch that does not come about: nobody may wait for ever. */
+  /** Events that were recorded by a launch that does not come about: nobody may wait for them. */
   private static void endMarks(Scheduler scheduler, Work[] works) {
     for (Work work : works) {
       if (work instanceof SoftEvent.Mark mark) {

@@ -13,7 +13,6 @@ import io.gpupool.soft.device.work.Work;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -115,7 +114,7 @@ public final class SoftGraphExec {
           new GraphRun.Node(
               after[i],
               last[i],
-              disabled[i] ? Optional.empty() : Optional.of(operations[i]),
+              disabled[i] ? null : operations[i],
               bodies.get(i).stream().map(SoftGraphExec::run).toList()));
     }
     return new GraphRun(nodes);

@@ -9,7 +9,7 @@ import io.gpupool.soft.nested.Child;
 import io.gpupool.soft.nested.LaunchPool;
 import io.gpupool.soft.nested.LaunchTree;
 import java.lang.foreign.MemorySegment;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A launch, in its stream, of a kernel that may launch others: it is over when all of them are, and
@@ -55,8 +55,10 @@ final class NestingWork extends ContextWork {
     return ending.isOverOnceBegun();
   }
 
-  private void ended(Optional<LaunchTree.Failure> failure) {
-    failure.ifPresent(first -> context().fail(starter.fault(first.kernel(), first.cause())));
+  private void ended(LaunchTree.@Nullable Failure failure) {
+    if (failure != null) {
+      context().fail(starter.fault(failure.kernel(), failure.cause()));
+    }
     if (ending.end()) {
       context().device().gpu().scheduler().finish(this);
     }

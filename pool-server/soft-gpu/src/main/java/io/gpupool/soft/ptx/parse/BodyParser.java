@@ -17,7 +17,7 @@ import io.gpupool.soft.ptx.Variable;
 import io.gpupool.soft.ptx.parse.Token.Kind;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Parser of a function's body into statements with all names resolved. */
 final class BodyParser {
@@ -81,7 +81,7 @@ final class BodyParser {
       directive(lexer.next());
     } else if (token.is("@")) {
       lexer.next();
-      instruction(Optional.of(guard()));
+      instruction(guard());
     } else if (token.is(";")) {
       lexer.next();
     } else if (token.kind() == Kind.WORD && lexer.peekSecond().is(":")) {
@@ -89,7 +89,7 @@ final class BodyParser {
       lexer.next();
       label(token);
     } else if (token.kind() == Kind.WORD) {
-      instruction(Optional.empty());
+      instruction(null);
     } else {
       throw Tokens.unexpected(token);
     }
@@ -175,7 +175,7 @@ final class BodyParser {
     throw Tokens.error(name, "Unknown symbol '" + name.text() + "'");
   }
 
-  private void instruction(Optional<Guard> guard) throws PtxException {
+  private void instruction(@Nullable Guard guard) throws PtxException {
     Token opcode = Tokens.word(lexer);
     List<String> modifiers = new ArrayList<>();
     while (lexer.peek().kind() == Kind.DOTTED) {

@@ -20,7 +20,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
@@ -405,7 +404,7 @@ public final class ModuleParser {
                 new Instruction(
                     directive.line(),
                     directive.column(),
-                    Optional.empty(),
+                    null,
                     directive.text().substring(1),
                     List.of(),
                     List.of()));

@@ -20,7 +20,6 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.soft.state.SoftCalls;
 import io.gpupool.worker.soft.state.SoftState;
 import java.util.List;
-import java.util.Optional;
 
 /** Driver calls that make texture and surface objects. */
 public final class SoftTextureCalls extends SoftCalls implements TextureCalls {
@@ -38,7 +37,7 @@ public final class SoftTextureCalls extends SoftCalls implements TextureCalls {
   @Override
   public int cuTexObjectCreate(long object, long resource, long texture, long view) {
     return call(() -> {
-      Optional<TextureResource.View> part = view == 0 ? Optional.empty() : Optional.of(view(view));
+      TextureResource.View part = view == 0 ? null : view(view);
       long value =
           new TextureObjects(context()).createTexture(resource(resource), sampler(texture), part);
       Memory.putLong(object, value);
