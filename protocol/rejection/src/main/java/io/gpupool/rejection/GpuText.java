@@ -3,6 +3,7 @@ package io.gpupool.rejection;
 
 import io.gpupool.control.v1.RejectionReason.GpuPart;
 import io.gpupool.control.v1.RejectionReason.LeaseShare;
+import io.gpupool.control.v1.RejectionReason.PartitionShare;
 import io.gpupool.wire.ByteSize;
 import io.gpupool.wire.ComputePercent;
 
@@ -50,6 +51,15 @@ final class GpuText {
         + ", "
         + share(lease.getMemoryBytes(), lease.getComputePercent())
         + ")";
+  }
+
+  /** Returns a partition and its share of a GPU, without the name if the caller may not see it. */
+  static String reservation(PartitionShare partition) {
+    return share(partition.getMemoryBytes(), partition.getComputePercent())
+        + " reserved for "
+        + (partition.getPartition().isEmpty()
+            ? "a partition of another tenant"
+            : "partition '" + partition.getPartition() + "'");
   }
 
   private static String share(long memoryBytes, double computePercent) {

@@ -102,7 +102,13 @@ public final class RejectionText {
     }
     String holders =
         reason.getHoldersList().stream().map(GpuText::holder).collect(Collectors.joining(" and "));
-    return largest + (holders.isEmpty() ? "" : ", in use by " + holders);
+    String partitions =
+        reason.getPartitionsList().stream()
+            .map(GpuText::reservation)
+            .collect(Collectors.joining(" and "));
+    return largest
+        + (holders.isEmpty() ? "" : ", in use by " + holders)
+        + (partitions.isEmpty() ? "" : ", " + partitions);
   }
 
   private static String overQuota(OverQuota reason) {

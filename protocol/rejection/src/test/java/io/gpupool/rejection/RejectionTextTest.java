@@ -8,6 +8,7 @@ import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.control.v1.RejectionReason.KindCase;
 import io.gpupool.control.v1.RejectionReason.LeaseShare;
 import io.gpupool.control.v1.RejectionReason.NoCapacity;
+import io.gpupool.control.v1.RejectionReason.PartitionShare;
 import io.grpc.Status;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -86,6 +87,28 @@ class RejectionTextTest {
     assertThat(RejectionText.of(sample.toBuilder().setNoCapacity(full).build()))
         .contains("lease L1 (not of this namespace, 6.0 GiB")
         .doesNotContain("spy");
+  }
+
+  @Test
+  void of_gpuWithPartitions_saysWhatTheyReserve() {
+    RejectionReason.Builder reason = RejectionSamples.of(KindCase.NO_CAPACITY).toBuilder();
+    reason
+        .getNoCapacityBuilder()
+        .addPartitions(partition("training", 4))
+        .addPartitions(partition("", 1));
+    assertThat(RejectionText.of(reason.build()))
+        .endsWith(
+            ", in use by lease L1 (pid 123 python on box, 6.0 GiB and 75 % compute), 4.0 GiB and"
+                + " 40 % compute reserved for partition 'training' and 1.0 GiB and 10 % compute"
+                + " reserved for a partition of another tenant");
+  }
+
+  private static PartitionShare partition(String name, int gibibytes) {
+    return PartitionShare.newBuilder()
+        .setPartition(name)
+        .setMemoryBytes((long) gibibytes << 30)
+        .setComputePercent(10 * gibibytes)
+        .build();
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.gpupool.server.rejection;
 
 import io.gpupool.server.rejection.RejectionReason.GpuPart;
 import io.gpupool.server.rejection.RejectionReason.LeaseShare;
+import io.gpupool.server.rejection.RejectionReason.PartitionShare;
 
 /** The messages of rejection reasons. */
 final class RejectionMessages {
@@ -57,6 +58,7 @@ final class RejectionMessages {
             .setGpus(full.gpus())
             .setFreeGpus(full.freeGpus());
     full.holders().forEach(lease -> builder.addHolders(share(lease)));
+    full.partitions().forEach(partition -> builder.addPartitions(share(partition)));
   }
 
   private static void overQuota(
@@ -102,6 +104,15 @@ final class RejectionMessages {
         .setHolder(lease.holder())
         .setMemoryBytes(lease.memoryBytes())
         .setComputePercent(lease.computePercent())
+        .build();
+  }
+
+  private static io.gpupool.control.v1.RejectionReason.PartitionShare share(
+      PartitionShare partition) {
+    return io.gpupool.control.v1.RejectionReason.PartitionShare.newBuilder()
+        .setPartition(partition.partition())
+        .setMemoryBytes(partition.memoryBytes())
+        .setComputePercent(partition.computePercent())
         .build();
   }
 

@@ -20,11 +20,18 @@ public sealed interface RejectionReason {
    * @param gpus how many are asked for
    * @param freeGpus how many of them are free
    * @param holders leases on the GPU of the largest free part
+   * @param partitions of that GPU, if the largest free part lies outside them
    */
-  record NoCapacity(GpuPart largestFree, int gpus, int freeGpus, List<LeaseShare> holders)
+  record NoCapacity(
+      GpuPart largestFree,
+      int gpus,
+      int freeGpus,
+      List<LeaseShare> holders,
+      List<PartitionShare> partitions)
       implements RejectionReason {
     public NoCapacity {
       holders = List.copyOf(holders);
+      partitions = List.copyOf(partitions);
     }
   }
 
@@ -120,6 +127,13 @@ public sealed interface RejectionReason {
       String partition,
       long memoryBytes,
       double computePercent) {}
+
+  /**
+   * The share of a GPU that a partition reserves.
+   *
+   * @param partition its name; empty unless the caller may see it
+   */
+  record PartitionShare(String partition, long memoryBytes, double computePercent) {}
 
   /**
    * A lease's share of a GPU.

@@ -25,6 +25,7 @@ record QueueExplainer(Capacity capacity, LeaseService leases) {
     Offer best = decision.full().best();
     return capacity.isDraining(best.gpu().server())
         ? new RejectionReason.ServersDraining(best.part(best.free()))
-        : new Shortage(decision.full(), spec).reason(leases.all());
+        : new Shortage(decision.full(), spec)
+            .reason(leases.all(), capacity.division(best.gpu()).partitions());
   }
 }

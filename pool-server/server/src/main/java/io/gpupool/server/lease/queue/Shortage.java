@@ -5,12 +5,15 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.placement.Partition;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.rejection.RejectionReason.LeaseShare;
+import io.gpupool.server.rejection.RejectionReason.PartitionShare;
 import java.util.Collection;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -20,8 +23,12 @@ import java.util.Optional;
 record Shortage(Outcome.Full full, LeaseSpec spec) {
   private static final int MOST_NAMED = 3;
 
-  /** Returns why there is no room. */
-  RejectionReason reason(Collection<Lease> leases) {
+  /**
+   * Returns why there is no room.
+   *
+   * @param partitions of the GPU of the best offer
+   */
+  RejectionReason reason(Collection<Lease> leases, List<Partition> partitions) {
     return new RejectionReason.NoCapacity(
         full.best().part(full.best().free()),
         spec.requirements().gpus(),
@@ -30,7 +37,24 @@ record Shortage(Outcome.Full full, LeaseSpec spec) {
             .filter(lease -> lease.parts().stream().anyMatch(full.best()::holds))
             .limit(MOST_NAMED)
             .map(this::share)
-            .toList());
+            .toList(),
+        full.best().partition().isPresent()
+            ? List.of()
+            : partitions.stream().map(this::share).toList());
+  }
+
+  private PartitionShare share(Partition partition) {
+    return new PartitionShare(
+        maySee(partition) ? partition.name() : "",
+        partition.size().memoryBytes(),
+        partition.size().computePercent());
+  }
+
+  private boolean maySee(Partition partition) {
+    return partition.tenants().isEmpty()
+        || partition.tenants().contains(spec.tenant())
+        || (spec.pod().isEmpty()
+            && partition.tenants().stream().anyMatch(spec.principal()::maySee));
   }
 
   private LeaseShare share(Lease lease) {

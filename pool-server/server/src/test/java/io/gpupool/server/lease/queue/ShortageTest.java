@@ -3,6 +3,7 @@ package io.gpupool.server.lease.queue;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.server.capacity.Partitions;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -14,11 +15,14 @@ import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.Quota;
 import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RejectionReason;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Requests that a cluster's controller, an admin, makes for pods of several namespaces. */
@@ -55,20 +59,62 @@ class ShortageTest {
         .contains("the largest GPU that matches is GPU 0 of host:7642");
   }
 
+  @Test
+  void gpu_partitionIsCut_reasonNamesItAndTheFiguresAddUp() throws Exception {
+    cut("training", 5, "blue");
+    ask(Optional.empty(), memory(2));
+    assertThat(ask(Optional.empty(), memory(2)))
+        .contains(
+            "largest free fraction is 1.0 GiB and 12.5 % compute on GPU 0 of host:7642, in use by")
+        .endsWith(
+            "2.0 GiB and 25 % compute), 5.0 GiB and 62.5 % compute reserved for partition"
+                + " 'training'");
+  }
+
+  @Test
+  void pod_partitionIsReservedForAnotherTenant_isToldHowMuchAndNotItsName() throws Exception {
+    cut("secret", 5, "blue");
+    ask("kubernetes/one", "team", "holder", memory(2));
+    assertThat(ask("kubernetes/one", "team", "next", memory(2)))
+        .endsWith("5.0 GiB and 62.5 % compute reserved for a partition of another tenant");
+  }
+
+  private static GpuRequirements.Size memory(int gibibytes) {
+    return new GpuRequirements.Size.Memory(gibibytes * GIB);
+  }
+
+  private void cut(String name, int gibibytes, String tenant) throws Exception {
+    ground.tenants.create(Principal.ANYONE, tenant, Quota.UNLIMITED);
+    Partitions.Wanted size =
+        new Partitions.Wanted(OptionalLong.of(gibibytes * GIB), Optional.empty());
+    ground.partitions.create(
+        Principal.ANYONE, ground.capacity.gpus().getFirst(), name, size, false, Set.of(tenant));
+  }
+
   private String ask(String user, String namespace, String pod, GpuRequirements.Size size) {
+    return ask(
+        Optional.of(new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())),
+        new HolderName(namespace + "/" + pod, 0, "main", user),
+        size);
+  }
+
+  private String ask(Optional<LeasePod> pod, GpuRequirements.Size size) {
+    return ask(pod, Ground.HOLDER, size);
+  }
+
+  private String ask(Optional<LeasePod> pod, HolderName holder, GpuRequirements.Size size) {
     Asker asker = new Asker();
     LeaseSpec request =
         new LeaseSpec(
             new GpuRequirements(1, size, OptionalInt.empty(), List.of()),
             0,
             0,
-            new HolderName(namespace + "/" + pod, 0, "main", user),
+            holder,
             Principal.ANYONE,
             "",
             LeaseLimits.NONE,
             LeaseClass.BATCH,
-            Optional.of(
-                new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())));
+            pod);
     var unused = ground.queue.ask(request, asker, Optional.empty());
     return asker.reason;
   }
