@@ -32,8 +32,8 @@ public final class ListCommand extends PoolCommand {
           gpu.getComputeCapability(),
           gpu.getDriverVersion() / 1000 + "." + gpu.getDriverVersion() % 1000 / 10,
           Amounts.bytes(gpu.getMemoryBytes()),
-          Amounts.bytes(gpu.getFreeMemoryBytes()),
-          Amounts.percent(gpu.getFreeComputePercent()),
+          FreeText.memory(gpu),
+          FreeText.compute(gpu),
           gpu.getUuid());
     }
     System.out.print(table);

@@ -113,8 +113,8 @@ public final class TopCommand extends PoolCommand {
           gpu.getServer() + "/" + gpu.getGpu(),
           gpu.getName(),
           Amounts.bytes(gpu.getMemoryBytes()),
-          Amounts.bytes(gpu.getFreeMemoryBytes()),
-          Amounts.percent(gpu.getFreeComputePercent()),
+          FreeText.memory(gpu),
+          FreeText.compute(gpu),
           gpu.getProblem().isEmpty() ? bar(gpu) : "unhealthy: " + gpu.getProblem());
     }
     return gpus;

@@ -17,6 +17,24 @@ import org.junit.jupiter.api.Test;
 
 class TopCommandTest {
   @Test
+  void gpu_withAPartition_showsItsFreeShareApart() {
+    GpuInfo gpu =
+        GpuInfo.newBuilder()
+            .setServer("one")
+            .setName("GPU")
+            .setMemoryBytes(8L << 30)
+            .setFreeMemoryBytes(6L << 30)
+            .setFreeComputePercent(75)
+            .setFreePartitionMemoryBytes(2L << 30)
+            .setFreePartitionComputePercent(25)
+            .build();
+    PoolSnapshot pool = new PoolSnapshot(List.of(), List.of(gpu), List.of(), List.of(), List.of());
+    assertThat(TopCommand.draw(pool, false))
+        .containsPattern(
+            "8 GiB +4 GiB \\+ 2 GiB in partitions +50% \\+ 25% in partitions +\\[#####");
+  }
+
+  @Test
   void top_leases_areDrawnWithHolderAndShare() {
     GpuInfo gpu =
         GpuInfo.newBuilder()

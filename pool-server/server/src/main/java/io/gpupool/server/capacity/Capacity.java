@@ -90,12 +90,22 @@ public final class Capacity {
     return records.get(RecordTypes.GPU_FAULTS, GpuKey.of(gpu).text()).map(Versioned::value);
   }
 
-  /** What of a GPU nobody has, in partitions or outside. */
+  /** Returns the share of a GPU that can still be granted, in partitions or outside. */
   public Share free(Gpu gpu) {
+    return free(gpu, offer -> true);
+  }
+
+  /** Returns the share of a GPU that can still be granted in its partitions. */
+  public Share freeInPartitions(Gpu gpu) {
+    return free(gpu, offer -> offer.partition().isPresent());
+  }
+
+  private Share free(Gpu gpu, Predicate<Placement.Offer> counts) {
     if (!members.lives(gpu.server()) || ailment(gpu).isPresent()) {
       return Share.NONE;
     }
     return division(gpu).offers(gpu).stream()
+        .filter(counts)
         .map(Placement.Offer::free)
         .reduce(Share.NONE, Share::plus);
   }

@@ -33,6 +33,7 @@ public record GpuView(Capacity capacity, GpuHealth health) {
 
   private GpuInfo info(Gpu gpu) {
     Share free = capacity.free(gpu);
+    Share freeInPartitions = capacity.freeInPartitions(gpu);
     Optional<GpuFault> fault = capacity.ailment(gpu);
     GpuInfo.Builder info =
         GpuInfo.newBuilder()
@@ -44,6 +45,8 @@ public record GpuView(Capacity capacity, GpuHealth health) {
             .setMemoryBytes(gpu.memoryBytes())
             .setFreeMemoryBytes(free.memoryBytes())
             .setFreeComputePercent(free.computePercent())
+            .setFreePartitionMemoryBytes(freeInPartitions.memoryBytes())
+            .setFreePartitionComputePercent(freeInPartitions.computePercent())
             .setDriverVersion(gpu.driverVersion())
             .addAllLabels(gpu.labelTexts())
             .setDriver(gpu.facts().driver())
