@@ -150,8 +150,8 @@ CUresult context_push(struct context *context) {
   return CUDA_SUCCESS;
 }
 
-CUresult context_given_or_current(CUcontext ctx, struct context **context) {
-  if (!ctx) return context_current(context);
-  *context = arena_find(&contexts, ctx);
+CUresult context_given_or_current(CUcontext given, struct context **context) {
+  if (!given) return context_current(context);
+  *context = arena_find(&contexts, given);
   return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }

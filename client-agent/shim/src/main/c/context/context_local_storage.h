@@ -6,6 +6,6 @@
 
 typedef void (*storage_destructor)(CUcontext context, void *key, void *value);
 
-CUresult storage_put(CUcontext context, void *key, void *value, storage_destructor destructor);
-CUresult storage_remove(CUcontext context, void *key);
-CUresult storage_get(void **value, CUcontext context, void *key);
+CUresult storage_put(CUcontext handle, void *key, void *value, storage_destructor destructor);
+CUresult storage_remove(CUcontext handle, void *key);
+CUresult storage_get(void **value, CUcontext handle, void *key);

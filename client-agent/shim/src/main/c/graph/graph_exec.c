@@ -34,8 +34,8 @@ struct graph_exec *exec_find(CUgraphExec handle) { return arena_find(&graphExecs
 
 /** Gives an executable graph's parts back; nobody else knows it any more. */
 static void release(struct graph_exec *exec) {
-  bool gone = exec->context && (!slot_is_live(&exec->context->slot, &contexts) ||
-                                exec->context->id != exec->contextId);
+  bool gone = !exec->context || !slot_is_live(&exec->context->slot, &contexts) ||
+              exec->context->id != exec->contextId;
   struct conditions *conditions = exec->graph ? exec->graph->conditions : NULL;
   for (uint32_t i = 0; i < exec->plan.phaseCount && !gone; i++) {
     uint32_t number = exec->plan.phases[i].graph;

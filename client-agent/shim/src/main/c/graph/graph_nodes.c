@@ -137,14 +137,14 @@ CUresult shim_cuGraphKernelNodeGetParams(CUgraphNode hNode,
   return CUDA_SUCCESS;
 }
 
-CUresult node_set_kernel(CUgraphNode hNode, struct work *work) {
+CUresult node_set_kernel(CUgraphNode handle, struct work *work) {
   lock_take(&graphLock);
-  struct graph_node *node = node_find(hNode);
+  struct graph_node *node = node_find(handle);
   if (node && node->work.type == NODE_KERNEL) {
     kernel_keep_attributes(&work->kernel, &node->work.kernel);
   }
   lock_release(&graphLock);
-  return node_set(hNode, work);
+  return node_set(handle, work);
 }
 
 CUresult shim_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,

@@ -7,13 +7,13 @@
 
 CUresult params_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct work *work);
 CUresult params_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *params, struct work *work);
-CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext context, struct work *work);
-CUresult params_fill(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context, struct work *work);
+CUresult params_copy(const CUDA_MEMCPY3D *params, CUcontext given, struct work *work);
+CUresult params_fill(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext given, struct work *work);
 CUresult params_host(const CUDA_HOST_NODE_PARAMS *params, struct work *work);
-CUresult params_event(int type, CUevent event, struct work *work);
+CUresult params_event(int type, CUevent handle, struct work *work);
 
 /** A copy of a graph as a node's work. */
-CUresult params_child(CUgraph child, struct work *work);
+CUresult params_child(CUgraph handle, struct work *work);
 
 /** Allocates; the address is put into params, too. */
 CUresult params_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct work *work);

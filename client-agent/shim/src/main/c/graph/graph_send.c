@@ -20,6 +20,7 @@ struct buffer {
 
 /** Zeroed room for some more bytes, rounded up to 8; NULL: no memory. */
 static void *grow(struct buffer *buffer, size_t bytes) {
+  if (buffer->failed) return NULL;
   bytes = (bytes + 7) & ~(size_t)7;
   if (buffer->count + bytes > buffer->capacity) {
     size_t capacity = 2 * buffer->capacity > buffer->count + bytes ? 2 * buffer->capacity

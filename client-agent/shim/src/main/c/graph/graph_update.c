@@ -154,7 +154,7 @@ CUresult shim_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
 
 CUresult shim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
                                 CUgraphExecUpdateResult *updateResult_out) {
-  CUgraphExecUpdateResultInfo info;
+  CUgraphExecUpdateResultInfo info = {.result = UPDATE_ERROR};
   CUresult result = shim_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
   if (result && result != CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) info.errorNode = NULL;
   if (hErrorNode_out) *hErrorNode_out = result ? info.errorNode : NULL;

@@ -188,8 +188,8 @@ CUresult managed_prefetch(CUdeviceptr address, size_t bytes, struct location loc
 
 /** Of several ranges: each location counts from its index on. */
 static CUresult prefetch_batch(CUdeviceptr *dptrs, size_t *sizes, size_t count,
-                               CUmemLocation *locations, size_t *indices, size_t locationCount,
-                               CUstream handle) {
+                               CUmemLocation *locations, const size_t *indices,
+                               size_t locationCount, CUstream handle) {
   if (!dptrs || !sizes || !count || !locations || !indices || !locationCount || indices[0]) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -94,7 +94,7 @@ static CUresult send_words(struct mirror *mirror, uint64_t block, uint64_t *sent
   uint64_t first = end;
   for (; at <= end && !result; at += MIRROR_WORD_BYTES) {
     uint64_t bytes = at >= end ? 0 : end - at < MIRROR_WORD_BYTES ? end - at : MIRROR_WORD_BYTES;
-    bool changed = bytes && memcmp(mirror->shadow + at, mirror->host + at, bytes);
+    bool changed = bytes && memcmp(mirror->shadow + at, mirror->host + at, bytes) != 0;
     if (changed) {
       memcpy(mirror->shadow + at, mirror->host + at, bytes);
       if (first == end) first = at;

@@ -16,7 +16,7 @@ struct launch {
 };
 
 /** Launches with parameters one by one, or packed in a buffer of so many bytes if that is not NULL. */
-CUresult launch_kernel(CUfunction function, const struct launch *launch, void **parameters,
+CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
                        const void *packed, size_t packedBytes);
 
 /** Whether a function can be launched so. */

@@ -168,11 +168,11 @@ CUresult shim_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
   return result;
 }
 
-CUresult shim_cuLibraryUnload(CUlibrary handle) {
-  struct library *library = arena_find(&libraries, handle);
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  struct library own = *library;
-  if (!arena_give(&libraries, library)) return CUDA_ERROR_INVALID_HANDLE;
+CUresult shim_cuLibraryUnload(CUlibrary library) {
+  struct library *found = arena_find(&libraries, library);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  struct library own = *found;
+  if (!arena_give(&libraries, found)) return CUDA_ERROR_INVALID_HANDLE;
   library_free(&own);
   return CUDA_SUCCESS;
 }
@@ -242,15 +242,15 @@ CUresult shim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKerne
   return result;
 }
 
-CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary handle,
+CUresult shim_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
                                   const char *name) {
-  struct library *library = arena_find(&libraries, handle);
+  struct library *found = arena_find(&libraries, library);
   struct module *module;
   CUdeviceptr address;
   size_t length;
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
   if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = library_any_module(library, &module);
+  CUresult result = library_any_module(found, &module);
   if (!result) result = module_global(module, name, &address, &length);
   if (!result) result = managed_variable(module->context, address, length);
   if (result) return result;

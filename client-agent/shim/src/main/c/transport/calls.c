@@ -113,7 +113,10 @@ void calls_finish(struct call *call, CUresult result) {
 void calls_fail(struct connection *connection, CUresult result) {
   struct call_table *calls = &connection->calls;
   lock_take(&calls->lock);
-  while (calls->first) finish(calls->first, result);
+  for (struct call *call = calls->first, *later; call; call = later) {
+    later = call->later;
+    finish(call, result);
+  }
   lock_release(&calls->lock);
 }
 

@@ -102,11 +102,12 @@ const char *devices_load(uint32_t connection, const uint8_t *welcome, uint32_t b
   }
   uint32_t deviceBytes = (DEVICE_FIXED_BYTES + 4 * attributeCount + 7) & ~7u;
   if (bytes < WELCOME_HEADER_BYTES + count * deviceBytes) return "the worker's first frame is too short";
-  int32_t *attributes = malloc(sizeof *attributes * (count * attributeCount + 1));
-  if (!attributes) return "no memory for the devices";
   // A program gets along with the oldest of its drivers.
   bool oldest = !devices.count || driverVersion < devices.driverVersion;
   if (oldest) devices.driverVersion = driverVersion;
+  if (!count) return NULL;
+  int32_t *attributes = malloc(sizeof *attributes * count * attributeCount);
+  if (!attributes) return "no memory for the devices";
   for (uint32_t i = 0; i < count; i++) {
     const uint8_t *at = welcome + WELCOME_HEADER_BYTES + i * deviceBytes;
     struct device *device = &devices.devices[devices.count++];
