@@ -8,6 +8,7 @@
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
 #   build.sh program SOURCE OUT   an executable under the same conditions
+#   build.sh tidy                 runs clang-tidy on the sources of the library and its tests; see .clang-tidy
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
 #   build.sh driver FOLDER        FOLDER/src/main/c -> FOLDER/target/libcuda.so.1, FOLDER/src/main/nvml ->
 #                      FOLDER/target/libnvidia-ml.so.1, under the same conditions
@@ -315,6 +316,18 @@ run_tests() {
   [ -z "$failed" ] || die "C tests failed:$failed"
 }
 
+# Not all flags of gcc are known to clang, and clang's own warnings are not those of gcc: -Wno-everything leaves
+# the checks of .clang-tidy. They take minutes on one core, which is too long for each build.
+tidy() {
+  command -v clang-tidy >/dev/null || die "clang-tidy missing: apt-get install clang-tidy"
+  [ -f "$generated/shim.h" ] || die "no generated sources in $generated: deploy/dev tidy"
+  find src/main src/test -name '*.c' | LC_ALL=C sort | xargs -n 1 -P "$(nproc)" sh -c '
+    complaint=$(clang-tidy --quiet "$1" -- -std=c11 -D_GNU_SOURCE -O2 -pthread -Wno-everything \
+      -include src/glibc217.h -iquote src/main/c -iquote "$0" 2>&1) && exit
+    echo "$complaint" | grep -v "^[0-9]* warnings* "
+    exit 1' "$generated" || die "clang-tidy complains"
+}
+
 require_tools
 case "${1:-}" in
   library)
@@ -327,6 +340,7 @@ case "${1:-}" in
       -Wl,--version-script=src/nvml.map
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
+  tidy) tidy ;;
   test)
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
     run_tests
@@ -343,6 +357,6 @@ case "${1:-}" in
     link_nvml "$objects/card.o $objects/options.o"
     ;;
   driver-test) run_tests ;;
-  *) die "usage: build.sh library | test | coverage | program SOURCE OUT | check LIBRARY |
+  *) die "usage: build.sh library | test | coverage | tidy | program SOURCE OUT | check LIBRARY |
   driver FOLDER | driver-test FOLDER" ;;
 esac
