@@ -3,7 +3,7 @@
 #
 # Checks the includes of the shim's C sources: check-includes.sh FOLDER, the one that has core, transport, … in it.
 #   - A file includes files of its own folder and of the folders before it in `order`.
-#   - The units have no circle; a unit is NAME.c with NAME.h, in one folder.
+#   - The units have no circle; a unit is NAME.c with NAME.h, in one folder, and no other folder has one of that name.
 #   - Included files are named with their folder, but for the generated ones, which are listed below with the folder
 #     that they count to.
 set -eu
@@ -46,6 +46,7 @@ find . -name '*.[ch]' | LC_ALL=C sort | sed 's,^\./,,' | xargs grep -n '^#includ
     other = included
     sub(/\.[ch]$/, "", unit)
     sub(/\.[ch]$/, "", other)
+    units[unit]
     if (unit != other && included ~ /\//) edges[unit] = edges[unit] " " other
   }
   # Goes down from a unit; what is on the path is 1, what is done with is 2.
@@ -60,7 +61,15 @@ find . -name '*.[ch]' | LC_ALL=C sort | sed 's,^\./,,' | xargs grep -n '^#includ
     }
     state[unit] = 2
   }
+  # A name stands for one unit, whichever folder it is in.
+  function check_name(unit, name) {
+    name = unit
+    sub(/.*\//, "", name)
+    if (name in unit_of && unit_of[name] != unit) fault(unit_of[name] " and " unit " have the same name")
+    unit_of[name] = unit
+  }
   END {
+    for (unit in units) check_name(unit)
     for (unit in edges) if (!state[unit]) visit(unit, " " unit)
     exit faults > 0
   }'

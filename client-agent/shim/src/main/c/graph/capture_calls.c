@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that begin, end, describe and steer captures.
-#include "graph/capture_state.h"
+#include "graph/capture.h"
 #include "graph/user_object.h"
 #include "shim.h"
 #include "stream/stream.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "graph/graph_types.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 
 bool edges_add(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data);
 

@@ -10,7 +10,7 @@
 #include "memory/memcpy2d.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/event.h"
 #include "stream/host_func.h"
 #include "stream/launch_blocking.h"

@@ -6,7 +6,7 @@
 #include "memory/mapped_memory.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "transport/replies.h"
 
 #include <sys/mman.h>

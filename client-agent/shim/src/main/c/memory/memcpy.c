@@ -7,7 +7,7 @@
 #include "memory/mirror.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/host_func.h"
 #include "stream/route.h"
 #include "stream/stream.h"

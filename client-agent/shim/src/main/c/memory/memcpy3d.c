@@ -4,7 +4,7 @@
 #include "context/memory_ranges.h"
 #include "memory/array.h"
 #include "ops.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/route.h"
 #include "stream/stream.h"
 #include "transport/marshal.h"

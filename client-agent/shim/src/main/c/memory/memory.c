@@ -8,7 +8,7 @@
 #include "memory/va_reservation.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/route.h"
 #include "stream/stream.h"
 

@@ -5,7 +5,7 @@
 #include "memory/memcpy.h"
 #include "memory/memset_checks.h"
 #include "ops.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/route.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"

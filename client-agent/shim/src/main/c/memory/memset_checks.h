@@ -2,7 +2,7 @@
 // Checks of the arguments of entry points that are marshalled as they are.
 #pragma once
 
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 
 CUresult check_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
                                     CUstream hStream);

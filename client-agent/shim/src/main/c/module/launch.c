@@ -11,7 +11,7 @@
 #include "module/library.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/launch_blocking.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"

@@ -4,7 +4,7 @@
 #include "context/context.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/route.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"

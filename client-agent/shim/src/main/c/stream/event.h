@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/handles.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 
 struct event {
   struct slot slot;

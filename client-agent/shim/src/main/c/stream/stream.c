@@ -6,7 +6,7 @@
 #include "core/fork.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/work_hooks.h"
 #include "transport/device_table.h"
 #include "transport/session.h"

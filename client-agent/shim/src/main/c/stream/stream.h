@@ -4,7 +4,7 @@
 
 #include "context/context.h"
 #include "core/handles.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 
 enum { STREAM_GREATEST_PRIORITY = -5, STREAM_NON_BLOCKING = 1 };
 

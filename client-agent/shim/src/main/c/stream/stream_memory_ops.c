@@ -6,7 +6,7 @@
 #include "core/handles.h"
 #include "ops.h"
 #include "shim.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of captures, shared by the calls that begin and end them and those that are captured. All of it needs the
-// graph lock.
+// Captures under way: the streams that take part in each, and the graph that it makes. Callers hold the graph lock.
 #pragma once
 
 #include "context/thread.h"
 #include "graph/graph.h"
-#include "stream/capture.h"
+#include "stream/capture_interface.h"
 #include "stream/stream.h"
 
 // CUstreamCaptureMode and CUstreamCaptureStatus
@@ -16,26 +15,26 @@ struct capture {
   struct capture *next;
   uint64_t id;  // never used again
   struct graph *graph;
-  bool ownsGraph;  // nobody else knows it yet
+  bool ownsGraph;  // nobody else knows the graph yet
   bool invalid;
   int mode;
-  const struct thread *thread;  // that began it
+  const struct thread *thread;  // the one that began it
   struct stream *origin;
-  struct stream *streams;  // that take part
-  struct edges left;       // the last nodes of those that did, and are gone
+  struct stream *streams;  // those that take part
+  struct edges left;       // the last nodes of streams that took part and were destroyed
 };
 
 struct capture *capture_by_id(uint64_t id);
 
-/** NULL: no memory. */
+/** Begins a capture; returns NULL without memory. */
 struct capture *capture_begin(struct stream *stream, struct graph *graph, bool own, int mode);
 
 void capture_join(struct capture *capture, struct stream *stream);
 
-/** Streams are as before; the graph stays, or goes if it is the capture's own. */
+/** Ends a capture: its streams are as before; its own graph is freed unless it is kept. */
 void capture_end(struct capture *capture, bool keepGraph);
 
-/** Makes a capture end with an error; answers this result, or that it was so before. */
+/** Makes a capture end with an error; returns the given result, or another if it was invalid before. */
 CUresult capture_invalidate(struct capture *capture, CUresult result);
 
 /** Whether the legacy default stream of a context would wait for a capturing stream. */

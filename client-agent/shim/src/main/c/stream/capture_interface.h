@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture: what is put into a capturing stream becomes nodes of a graph and is not sent. Every unit that puts
-// work into streams asks here first. The functions belong to graph/capture.c, which stands above all those units.
+// The interface of stream capture, for the units that put work into streams: each asks first whether the stream is
+// capturing, and if so hands the work over, which becomes a node of a graph and is not sent. Captures are made of
+// graphs, so the functions are defined above those units, in graph/capture.c and graph/captured_work.c.
 #pragma once
 
 #include "core/driver.h"
@@ -13,7 +14,7 @@ struct launch;
 struct stream;
 struct work;
 
-/** Nodes that others come after, with what is said of each edge: those of one side of a node, or of a stream. */
+/** Nodes with the data of an edge to each: the neighbours of a node on one side, or the last nodes of a stream. */
 struct edges {
   CUgraphNode *nodes;
   CUgraphEdgeData *data;  // one a node
@@ -35,12 +36,12 @@ static inline struct stream *capture_stream(CUstream handle) {
 }
 
 /**
- * Before a stream (NULL: the legacy one) is used by what cannot be captured: the error if it is
- * capturing, or would wait for one that is. The captures end with an error then.
+ * Returns the error with which a call that cannot be captured fails on a stream (NULL: the legacy one) that is
+ * capturing, or would wait for one that is. The captures end with an error, too.
  */
 CUresult capture_refuse_stream(const struct context *context, struct stream *stream);
 
-/** As capture_refuse_stream, for what waits for a whole context. */
+/** Does the same for a call that waits for a whole context. */
 CUresult capture_refuse_context(const struct context *context);
 
 /** The error if the thread's capture mode forbids calls that no capture sees, such as allocating. */
@@ -50,13 +51,13 @@ static inline CUresult capture_unsafe(void) {
   return captures_active() ? capture_refuse_unsafe() : CUDA_SUCCESS;
 }
 
-/** Adds a node to what a stream captures. The work is freed or the node's after this. */
+/** Adds a node to the capture of a stream. The work belongs to the node, or is freed, after this. */
 CUresult capture_add(struct stream *stream, struct work *work);
 
 CUresult capture_kernel(struct stream *stream, CUfunction function, const struct launch *launch,
                         void **parameters, const void *packed, size_t packedBytes);
 
-/** A copy in one row. waits: the caller wants it done when the call returns, which no capture can. */
+/** Captures a copy of one row. waits: the call returns when the copy is done, so it cannot be captured. */
 CUresult capture_copy(struct stream *stream, uint64_t destination, int destinationType,
                       uint64_t source, int sourceType, size_t bytes, bool waits);
 
@@ -73,7 +74,7 @@ CUresult capture_host(struct stream *stream, CUhostFn function, void *userData);
 CUresult capture_record(struct stream *stream, CUevent handle, struct event *event,
                         unsigned int flags);
 
-/** A wait in a stream that captures, or for an event that one has recorded. */
+/** Captures a wait of a capturing stream, or for an event that a capture recorded. */
 CUresult capture_wait(struct stream *stream, CUevent eventHandle,
                       struct event *event, unsigned int flags);
 
@@ -84,7 +85,7 @@ void capture_forget_event(struct event *event);
 CUresult capture_refuse_event(const struct event *event);
 
 /**
- * A stream goes. A capture that it began is dropped; one that it joined goes on without it, as long as
- * its context stays, and needs what it has done joined like before.
+ * Takes a stream that is being destroyed out of its capture. A capture that it began is dropped; one that it joined
+ * goes on, unless the context goes, too, and still has to join the stream's work.
  */
 void capture_discard(struct stream *stream, bool withContext);
