@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds libcuda.so.1 and libnvidia-ml.so.1 with gcc alone, and checks that they load on glibc 2.17.
-#   build.sh library   checks the includes of src/main/c (check-includes.sh); src/main/c and target/generated ->
-#                      target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/nvrtc ->
+#   build.sh library   checks includes (check-includes.sh) and sizes (check-sizes.sh) of sources; src/main/c and
+#                      target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/nvrtc ->
 #                      target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
@@ -332,6 +332,7 @@ require_tools
 case "${1:-}" in
   library)
     ./check-includes.sh "$sources/main/c" || die "includes against the order: see check-includes.sh"
+    ./check-sizes.sh "$sources/main" "$sources/test" || die "too long: see check-sizes.sh"
     compile_library
     link_library
     check target/libcuda.so.1
