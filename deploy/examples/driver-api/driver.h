@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of the CUDA driver API as these programs use, so that they need no toolkit: gcc is enough.
-// Functions are looked up in libcuda.so.1 when the program starts; with -DDRIVER_LINKED it is linked to it.
+// The part of the CUDA driver API that these programs use, so that they need no toolkit: gcc is enough.
+// Functions are looked up in libcuda.so.1 when the program starts; with -DDRIVER_LINKED the program is linked to it.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel writes far outside its memory: every later call says so. Usage: illegal_address [kernels.ptx]
+// A kernel writes far outside its memory: every later call returns that error. Usage: illegal_address [kernels.ptx]
 #include "driver.h"
 
 static void expect_sticky(CUresult result, const char *call) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread posts work; another, told by a flag in host memory, reads it at once: never stale.
+// One thread posts work; another, which waits for a flag in host memory, reads the result at once: it is never stale.
 // Usage: ordering [kernels.ptx [ROUNDS]]
 #include <pthread.h>
 #include <sched.h>
@@ -25,7 +25,7 @@ static void *post(void *unused) {
         CHECK(cuMemcpyHtoD(value, &round, sizeof round));
         break;
       default:
-        CHECK(cuMemsetD32(value, round, 1));
+        CHECK(cuMemsetD32(value, (unsigned int)round, 1));
     }
     atomic_store_explicit(&posted, round, memory_order_release);
     while (atomic_load_explicit(&seen, memory_order_acquire) != round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events order work in two streams; sums of shuffles and atomics over chunks come back exact.
+// Events order work in two streams; sums of shuffles and atomics over chunks are exact.
 // Usage: streams [kernels.ptx]
 #include "driver.h"
 

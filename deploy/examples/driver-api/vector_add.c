@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv) {
   const int count = 1 << 20;
-  const size_t bytes = count * sizeof(float);
+  const size_t bytes = (size_t)count * sizeof(float);
   CUmodule module = driver_start(argc > 1 ? argv[1] : "kernels.ptx");
   char name[256];
   size_t total_bytes;

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** Compiles C programs with gcc, into the build's folder, when they are older than their source. */
 final class CPrograms {
@@ -43,19 +44,29 @@ final class CPrograms {
         List.of(options));
   }
 
-  /** A shared library. */
-  static Path library(Path source, String name) {
-    return compile(source, name + ".so", List.of("-shared", "-fPIC", "-Wno-int-to-pointer-cast"));
+  /** A shared library of all C files in a folder. */
+  static Path library(Path folder, String name) {
+    List<String> options = List.of("-shared", "-fPIC", "-Wno-int-to-pointer-cast");
+    try (Stream<Path> files = Files.list(folder)) {
+      return compile(files.sorted().toList(), name + ".so", options);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
-  private static synchronized Path compile(Path source, String name, List<String> options) {
+  private static Path compile(Path source, String name, List<String> options) {
+    return compile(List.of(source, DRIVER_API.resolve("driver.h")), name, options);
+  }
+
+  private static synchronized Path compile(List<Path> files, String name, List<String> options) {
     Path program = OUT.resolve(name);
     try {
       Files.createDirectories(OUT);
-      if (isOlder(program, source) || isOlder(program, DRIVER_API.resolve("driver.h"))) {
+      if (isOlder(program, files)) {
         List<String> command = new ArrayList<>();
-        command.addAll(List.of("gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror"));
-        command.addAll(List.of("-o", program.toString(), source.toString()));
+        command.addAll(List.of("gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion"));
+        command.addAll(List.of("-Werror", "-o", program.toString()));
+        files.stream().map(Path::toString).filter(f -> f.endsWith(".c")).forEach(command::add);
         command.addAll(options);
         command.addAll(List.of("-ldl", "-lpthread"));
         Program.Ended ended = Program.of(command).run();
@@ -67,8 +78,15 @@ final class CPrograms {
     return program;
   }
 
-  private static boolean isOlder(Path file, Path than) throws IOException {
-    return !Files.exists(file)
-        || Files.getLastModifiedTime(file).compareTo(Files.getLastModifiedTime(than)) < 0;
+  private static boolean isOlder(Path file, List<Path> than) throws IOException {
+    if (!Files.exists(file)) {
+      return true;
+    }
+    for (Path other : than) {
+      if (Files.getLastModifiedTime(file).compareTo(Files.getLastModifiedTime(other)) < 0) {
+        return true;
+      }
+    }
+    return false;
   }
 }

@@ -206,7 +206,7 @@ class NvidiaServerIT {
   }
 
   private static Path library(String name) {
-    return CPrograms.library(SOURCES.resolve(name + ".c"), name);
+    return CPrograms.library(SOURCES.resolve(name), name);
   }
 
   /** What the driver tells of its GPUs from now on, too. */

@@ -7,16 +7,19 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 
-/** Stand-ins for libraries of the driver, built from {@code src/test/c}. */
+/** Stand-ins for libraries of the driver, each built from a folder of {@code src/test/c}. */
 public final class TestLibrary {
   private static final Map<String, Path> BUILT = new ConcurrentHashMap<>();
 
   private TestLibrary() {}
 
-  /** The library made of NAME.c, built once a run; skips the test where there is no gcc. */
+  /** Returns the library, built once a run; skips the test where there is no gcc. */
   public static Path built(String name, String library) {
     return BUILT.computeIfAbsent(name, ignored -> build(name, library));
   }
@@ -25,24 +28,15 @@ public final class TestLibrary {
     Path out = Path.of("target", name, library).toAbsolutePath();
     try {
       Files.createDirectories(out.getParent());
-      Process gcc =
-          new ProcessBuilder(
-                  "gcc",
-                  "-std=gnu11",
-                  "-O2",
-                  "-Wall",
-                  "-Wextra",
-                  "-Werror",
-                  "-Wno-int-to-pointer-cast",
-                  "-shared",
-                  "-fPIC",
-                  "-Wl,-soname," + library,
-                  "-o",
-                  out.toString(),
-                  "src/test/c/" + name + ".c",
-                  "-lpthread")
-              .redirectErrorStream(true)
-              .start();
+      List<String> command = new ArrayList<>();
+      command.addAll(List.of("gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wconversion"));
+      command.addAll(List.of("-Werror", "-Wno-int-to-pointer-cast", "-shared", "-fPIC"));
+      command.addAll(List.of("-Wl,-soname," + library, "-o", out.toString()));
+      try (Stream<Path> files = Files.list(Path.of("src/test/c", name))) {
+        files.map(Path::toString).filter(f -> f.endsWith(".c")).sorted().forEach(command::add);
+      }
+      command.add("-lpthread");
+      Process gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
       String output = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
       if (gcc.waitFor() != 0) {
         throw new IllegalStateException(name + " does not compile:\n" + output);
