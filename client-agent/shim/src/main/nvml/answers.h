@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hand-written entry points share.
+// Definitions that the hand-written entry points share.
 #pragma once
 
 #include "lease.h"

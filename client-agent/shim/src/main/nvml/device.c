@@ -49,7 +49,7 @@ static bool has_uuid(const struct gpu *gpu, const void *wanted) {
   return strcasecmp(gpu->uuid, wanted) == 0;
 }
 
-/** As text holds them: the digits after "GPU-", without dashes. */
+/** Reads UUIDs as text: the digits after "GPU-", without dashes. */
 static bool has_uuid_bytes(const struct gpu *gpu, const void *wanted) {
   const unsigned char *bytes = wanted;
   const char *at = gpu->uuid + 4;

@@ -30,7 +30,7 @@ static struct {
   struct event_set *first;
 } sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/** Where a set hangs in the list, whose lock is held; NULL if it is none of ours. */
+/** Returns the pointer to a set in the list, which is locked; it points to NULL if the set is unknown. */
 static struct event_set **place(nvmlEventSet_t set) {
   struct event_set **at = &sets.first;
   while (*at && *at != set) at = &(*at)->next;
@@ -96,7 +96,7 @@ static bool take(struct registration *registration, const struct gpu *gpu, nvmlE
   // Another thread that waits on the set has looked at what was said later.
   if (gpu->askedAtNanos < registration->askedAtNanos) return false;
   registration->askedAtNanos = gpu->askedAtNanos;
-  // A server that was started again counts anew. Of many faults only the last are known.
+  // A restarted server counts from zero. Of many faults, only the last are known.
   if (registration->seen > gpu->faults) registration->seen = gpu->faults;
   if (gpu->faults - registration->seen > gpu->lastFaultCount) {
     registration->seen = gpu->faults - gpu->lastFaultCount;

@@ -32,7 +32,7 @@ static void disconnect(void) {
   state.agent = -1;
 }
 
-/** In the child, which has this one thread: it gets a connection of its own when it asks. */
+/** Runs in a forked child, which has one thread: its first question opens a connection of its own. */
 static void after_fork(void) {
   pthread_mutex_init(&state.lock, NULL);
   disconnect();
@@ -199,7 +199,7 @@ static nvmlReturn_t ask_gpu(unsigned index, char *problem) {
   }
 }
 
-/** For any thread, before anything else; 0 while NVML is initialised. */
+/** Locks the state, for any thread; fails before nvmlInit. */
 static nvmlReturn_t enter(void) {
   pthread_mutex_lock(&state.lock);
   if (state.references) return NVML_SUCCESS;

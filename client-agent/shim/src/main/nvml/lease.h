@@ -8,7 +8,7 @@
 
 enum { MAX_GPUS = 64, MAX_PROCESSES = 64, MAX_FAULTS = 8, MICROS = 1000000 };
 
-/** What a card measures. */
+/** The measurements of a card. */
 enum measure {
   TEMPERATURE_CELSIUS,
   POWER_MILLIWATTS,
@@ -71,7 +71,7 @@ bool lease_is_open(void);
 /** A copy of the whole; UNINITIALIZED before nvmlInit. */
 nvmlReturn_t lease_get(struct lease *lease);
 
-/** Whether this is a handle that was given out; UNINITIALIZED or INVALID_ARGUMENT otherwise. */
+/** Returns whether this is a handle that was given out; UNINITIALIZED or INVALID_ARGUMENT otherwise. */
 nvmlReturn_t lease_check(nvmlDevice_t device);
 
 /** The handle of a GPU of the lease, from 0. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the card measures, where its server passes it on: heat, power, fan, clocks, errors of memory.
+// Measurements of the card, as far as its server passes them on: heat, power, fan, clocks, memory errors.
 #include "answers.h"
 
 enum { SENSOR_GPU = 0, FIRST_FAN = 0, CLOCK_NOW = 0, SINCE_START = 0 };
 enum { LAST_CLOCK_TYPE = 3, LAST_CLOCK_ID = 3, LAST_ERROR_TYPE = 1, LAST_COUNTER = 1 };
 
-/** What a card measures now; NOT_SUPPORTED if it does not, as of one without such a sensor. */
+/** Reads a measurement; NOT_SUPPORTED for a card without the sensor. */
 static nvmlReturn_t measure(nvmlDevice_t device, enum measure what, int64_t *value) {
   struct gpu gpu;
   TRY(gpu_now(device, &gpu));

@@ -63,7 +63,7 @@ NVML(nvmlSystemGetDriverVersion, char *version, unsigned length) {
   return put_text(version, length, lease.driver);
 }
 
-/** As NVIDIA's, this one answers before nvmlInit, too. */
+/** Answers before nvmlInit, too, as NVIDIA's library does. */
 NVML(nvmlSystemGetNVMLVersion, char *version, unsigned length) {
   struct lease lease;
   char text[96] = NVML_OF_NO_LEASE;

@@ -110,7 +110,7 @@ NVML(nvmlDeviceGetRunningProcessDetailList, nvmlDevice_t device, nvmlProcessDeta
   return NVML_SUCCESS;
 }
 
-/** Nothing of the lease draws, and nothing runs under MPS. */
+/** Lists nothing: no process of a lease draws graphics or runs under MPS. */
 #define NO_PROCESSES(name)                                              \
   NVML(name, nvmlDevice_t device, unsigned *count, void *processes) {   \
     (void)processes;                                                    \

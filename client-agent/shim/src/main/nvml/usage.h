@@ -9,5 +9,5 @@ struct named_process {
   char name[4096];
 };
 
-/** As NVML's lists: `count` is how many there is room for, then how many there are. */
+/** Lists processes: `count` is the room in the list, and then the number of processes. */
 nvmlReturn_t named_processes(nvmlDevice_t device, unsigned *count, struct named_process *to);

@@ -118,7 +118,7 @@ static int take_owner(void *found) {
   return 1;
 }
 
-/** In place of strcmp, which a sanitizer has in hand and looks up through dlsym first. */
+/** Stands in for strcmp, which a sanitizer replaces and first looks up through dlsym. */
 static int is(const char *name, const char *wanted) {
   while (*name && *name == *wanted) name++, wanted++;
   return *name == *wanted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a fatbin is sent to which GPUs, and the digest by which servers know it.
+// The parts of a fatbin that each GPU gets, and the digest by which servers know it.
 #include "module/sha256.h"
 #include "module/fatbin.h"
 #include "harness.h"

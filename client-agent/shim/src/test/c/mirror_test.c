@@ -62,7 +62,7 @@ static bool spin(struct peer_session *session, const struct frame *frame) {
       uint64_t offset = frame->slot[0] - base, bytes = frame->slot[2];
       CHECK(offset + bytes <= sizeof device.words);
       memcpy((uint8_t *)device.words + offset, frame->slot + 3, bytes);
-      // What the kernel sees when it looks: a question is answered, the last answer ends it.
+      // The kernel looks: it answers a question, and the last answer ends it.
       if (device.words[FROM_HOST] == 1 && !device.words[FROM_DEVICE]) write_word(FROM_DEVICE, 7);
       if (device.words[LAST] == 2 && device.waited) {
         device.waited = false;

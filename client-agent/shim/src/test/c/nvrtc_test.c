@@ -19,7 +19,7 @@ static void lookup_ofAnotherName_findsWhatGlibcFinds(void) {
   CHECK(strstr(dlerror(), "nvrtcGetPTX") != NULL);
 }
 
-// What comes next is told by who calls: after the library itself there would be none.
+// RTLD_NEXT depends on the caller: after the library itself there is nothing.
 static void lookupOfTheNext_startsAfterTheCaller(void) {
   CHECK(dlsym(RTLD_NEXT, "nvrtcGetCUBIN") != NULL);
   CHECK(dlsym(RTLD_NEXT, "nvrtcGetCUBINSize") != NULL);

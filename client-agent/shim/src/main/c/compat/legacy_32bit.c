@@ -10,7 +10,7 @@ static CUresult give_narrow(CUresult result, CUdeviceptr address, CUdeviceptr_v1
   return CUDA_SUCCESS;
 }
 
-/** As give_narrow, for memory that was made for the caller and must not stay without an owner. */
+/** Does the same for memory that was allocated for the caller; frees it if its address is too wide. */
 static CUresult give_allocated(CUresult result, CUdeviceptr address, CUdeviceptr_v1 *narrow) {
   if (!result && address > UINT32_MAX) shim_cuMemFree_v2(address);
   return give_narrow(result, address, narrow);

@@ -60,7 +60,7 @@ static inline CUresult context_current(struct context **context) {
 /** The current context, or NULL if there is none. */
 CUresult context_or_none(struct context **context);
 
-/** Whether the green context that was made current has not ended since. */
+/** Returns whether the green context that was made current has not ended since. */
 static inline bool green_is_live(const struct current *current) {
   return slot_is_live(&current->green->slot, &contexts) && current->green->id == current->greenId;
 }
@@ -91,7 +91,7 @@ CUresult context_push(struct context *context);
 /** The given context, or the current one for NULL. */
 CUresult context_given_or_current(CUcontext given, struct context **context);
 
-/** As context_given_or_current, but one that an error has ended is given out, too. */
+/** Does the same as context_given_or_current, but accepts a context that an error has ended. */
 static inline CUresult context_asked(CUcontext given, struct context **context) {
   CUresult result = context_given_or_current(given, context);
   return *context ? CUDA_SUCCESS : result;
@@ -120,7 +120,7 @@ typedef void context_hook(struct context *context);
 /** Calls what BEFORE_CONTEXT_END has added. */
 void context_before_end(struct context *context);
 
-/** Takes note of a call's result: some errors end the context. */
+/** Records a call's result: some errors end the context. */
 CUresult context_note(struct context *context, CUresult result);
 
 static inline CUresult context_result(struct context *context, CUresult result) {
@@ -130,8 +130,8 @@ static inline CUresult context_result(struct context *context, CUresult result) 
 /** The current context, else any that lives; NULL if none does. */
 struct context *context_any(void);
 
-/** As context_any, of a connection. */
+/** Does the same as context_any, for one connection. */
 struct context *context_any_of(uint32_t connection);
 
-/** As context_any_of, but one that stands for none if there is none: for calls that need no context. */
+/** Does the same as context_any_of; without a context, returns a stand-in, for calls that need none. */
 struct context *context_any_or_none(uint32_t connection);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notices from the driver. The only one there is says that a program uses more memory than it should;
-// here an allocation beyond the lease fails instead, so that nobody is ever told.
+// here an allocation beyond the lease fails instead, so the callback never runs.
 #include "shim.h"
 #include "transport/device_table.h"
 

@@ -83,7 +83,7 @@ CUresult shim_cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   if (all.retained[dev]) {
     all.retained[dev] = 0;
     context_end(all.primary[dev]);
-    // A reset leaves the context retained; here it begins anew with the next retain.
+    // A reset leaves the context retained; here the next retain makes it again.
     result = op_ctxResetPrimary(all.primary[dev]->number, device_ordinal(dev));
     op_ctxReleasePrimary(all.primary[dev]->number, device_ordinal(dev));
   }

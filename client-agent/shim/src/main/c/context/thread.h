@@ -32,7 +32,7 @@ struct thread {
 
 extern __thread struct thread *ownThread __attribute__((tls_model("initial-exec")));
 
-/** NULL if there is no memory. */
+/** Creates the state of the calling thread; NULL without memory. */
 struct thread *thread_create(void);
 
 static inline struct thread *thread_self(void) {

@@ -46,7 +46,7 @@ static inline void arena_publish(struct arena *arena, void *slot) {
 /** Makes a handle bad; the slot is used again later. False if somebody else did. */
 bool arena_give(struct arena *arena, void *slot);
 
-/** Whether a handle is good whose memory is a slot of this arena. */
+/** Returns whether a handle is good whose memory is a slot of this arena. */
 static inline bool slot_is_live(const struct slot *slot, const struct arena *arena) {
   return atomic_load_explicit(&slot->live, memory_order_relaxed) == arena->mark;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock that spins shortly and then sleeps on a futex. Not recursive; all zero bytes is unlocked, so
+// A lock that spins briefly and then sleeps on a futex. Not recursive; all zero bytes is unlocked, so
 // that a forked child can reset it if a thread that is gone held it.
 #pragma once
 

@@ -11,7 +11,7 @@ extern int logLevel;
 /** Reads GPUPOOL_LOG, once. */
 void log_configure(void);
 
-/** One line "gpupool: ..." on stderr, in a single write. */
+/** Writes one line "gpupool: ..." to stderr, in a single write. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 uint64_t now_nanos(void);

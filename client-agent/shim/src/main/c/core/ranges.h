@@ -45,13 +45,13 @@ struct ranges {
 /** Adds a range; false if there is no memory. What overlaps it before is gone from the table. */
 bool ranges_add(struct ranges *ranges, const struct range *range);
 
-/** Whether there is none; another thread may be adding one. */
+/** Returns whether there is none; another thread may be adding one. */
 bool ranges_empty(const struct ranges *ranges);
 
 /** Finds the range around an address; false if there is none. */
 bool ranges_find(struct ranges *ranges, uint64_t address, struct range *found);
 
-/** Whether some range has a byte of these. */
+/** Returns whether some range has a byte of these. */
 bool ranges_overlap(struct ranges *ranges, uint64_t base, uint64_t bytes);
 
 /** The beginning of the first range at or after an address; `limit` if that is beyond it. */

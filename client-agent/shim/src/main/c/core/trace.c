@@ -46,7 +46,7 @@ static struct {
   uint32_t noteCount;
 } trace;
 
-/** Before the program's own start: entry points are called before there is a session. */
+/** Runs before the program's main: entry points are called before there is a session. */
 __attribute__((constructor)) static void configure(void) {
   const char *path = getenv("GPUPOOL_TRACE");
   if (!path || !*path) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's error log: on the client there is none, so that nobody is ever told of a line.
+// The driver's error log: the client has none, so callbacks never run.
 #include "shim.h"
 
 #include <stdatomic.h>

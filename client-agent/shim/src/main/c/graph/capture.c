@@ -78,7 +78,7 @@ CUresult capture_invalidate(struct capture *capture, CUresult result) {
   return result;
 }
 
-/** Whether a stream of a capture is one that the legacy default stream waits for. */
+/** Returns whether a stream of a capture is one that the legacy default stream waits for. */
 static bool implied(const struct capture *capture, const struct context *context) {
   for (const struct stream *stream = capture->streams; stream; stream = stream->nextCapturing) {
     if (stream->context == context && !(stream->flags & STREAM_NON_BLOCKING)) return true;

@@ -37,5 +37,5 @@ void capture_end(struct capture *capture, bool keepGraph);
 /** Makes a capture end with an error; returns the given result, or another if it was invalid before. */
 CUresult capture_invalidate(struct capture *capture, CUresult result);
 
-/** Whether the legacy default stream of a context would wait for a capturing stream. */
+/** Returns whether the legacy default stream of a context would wait for a capturing stream. */
 bool capture_implied(const struct context *context);

@@ -102,7 +102,7 @@ static bool all_marked(const struct edges *frontier, uint64_t stamp) {
   return true;
 }
 
-/** Whether all that other streams of the capture have done comes before the end of this one. */
+/** Returns whether all that other streams of the capture have done comes before the end of this one. */
 static CUresult check_joined(const struct capture *capture) {
   struct graph_node **pending = malloc((capture->graph->count + 1) * sizeof(struct graph_node *));
   if (!pending) return CUDA_ERROR_OUT_OF_MEMORY;

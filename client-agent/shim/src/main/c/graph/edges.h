@@ -7,7 +7,7 @@
 
 bool edges_add(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data);
 
-/** Whether it was there; data NULL: whatever its data. */
+/** Removes an edge; returns whether it was there. data NULL matches any data. */
 bool edges_remove(struct edges *edges, CUgraphNode node, const CUgraphEdgeData *data);
 
 bool edges_have(const struct edges *edges, CUgraphNode node);
@@ -16,5 +16,5 @@ bool edges_copy(struct edges *to, const struct edges *from);
 
 void edges_clear(struct edges *edges);
 
-/** Whether some edge says more than that one node comes after another. */
+/** Returns whether some edge says more than that one node comes after another. */
 bool edges_annotated(const struct edges *edges);

@@ -90,7 +90,7 @@ void node_free(struct graph_node *node) {
   discard(node);
 }
 
-/** Whether these are different nodes of this graph. */
+/** Returns whether these are different nodes of this graph. */
 static bool good_dependencies(const struct graph *graph, const CUgraphNode *dependencies,
                               size_t count) {
   uint64_t stamp = graph_stamp();

@@ -64,10 +64,10 @@ void graph_free(struct graph *graph);
 /** A copy whose nodes know what they are copies of; NULL: no memory. */
 struct graph *graph_copy(const struct graph *graph);
 
-/** A copy of work, with the graphs in it; false: no memory, and nothing is to be freed. */
+/** Copies work with the graphs in it; false without memory, with nothing to free. */
 bool work_copy(struct work *to, const struct work *from);
 
-/** Frees what work has, with the graphs in it. */
+/** Frees the memory of work and the graphs in it. */
 void work_clear(struct work *work);
 
 /** The node of a copy that is the copy of this node, in graphs inside it too; or NULL. */
@@ -87,5 +87,5 @@ void node_free(struct graph_node *node);
 /** The graph that a graph is in, at whatever depth; itself if in none. */
 struct graph *graph_root(struct graph *graph);
 
-/** Whether a graph, or the body of a node of it, is being captured to. */
+/** Returns whether a graph, or the body of a node of it, is being captured to. */
 bool graph_captures(const struct graph *graph);

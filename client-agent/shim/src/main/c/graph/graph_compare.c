@@ -112,7 +112,7 @@ static int compare_bodies(struct graph_node *node, const struct graph_node *othe
   return add_change(changes, node, &work) ? UPDATE_SUCCESS : UPDATE_ERROR;
 }
 
-/** Whether a node can take over other work of its type. */
+/** Returns whether a node can take over other work of its type. */
 static int check_work(const struct work *work, const struct work *other) {
   enum step_kind kind, otherKind;
   if (work->type == NODE_MEM_ALLOC || work->type == NODE_MEM_FREE) return UPDATE_NOT_SUPPORTED;

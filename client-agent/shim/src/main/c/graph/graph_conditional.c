@@ -112,7 +112,7 @@ bool conditional_take(struct graph *graph, const struct work *work) {
 
 // Plans
 
-/** Whether work may be in a body; CUDA_ERROR_NOT_SUPPORTED: on a card, but not here. */
+/** Returns whether work may be in a body; CUDA_ERROR_NOT_SUPPORTED: on a card, but not here. */
 static CUresult check_step(const struct step *step) {
   switch (step->node->work.type) {
     case NODE_KERNEL:

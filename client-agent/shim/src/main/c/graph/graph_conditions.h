@@ -27,5 +27,5 @@ struct conditions {
   uint32_t count;
 };
 
-/** One that has these less; the last sends them away. Locked. NULL: nothing happens. */
+/** Drops a reference to conditions, which may be NULL; the last frees them. The caller holds the graph lock. */
 void conditions_drop(struct conditions *conditions);

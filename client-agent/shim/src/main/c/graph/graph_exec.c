@@ -32,7 +32,7 @@ enum { INSTANTIATED = 0, INSTANTIATE_ERROR = 1, INVALID_STRUCTURE = 2 };
 
 struct graph_exec *exec_find(CUgraphExec handle) { return arena_find(&graphExecs, handle); }
 
-/** Gives an executable graph's parts back; nobody else knows it any more. */
+/** Frees the parts of an executable graph that nobody else knows any more. */
 static void release(struct graph_exec *exec) {
   bool gone = !exec->context || !slot_is_live(&exec->context->slot, &contexts) ||
               exec->context->id != exec->contextId;
@@ -122,7 +122,7 @@ static CUresult check_connections(const struct graph *graph, uint32_t *connectio
   return result;
 }
 
-/** With several connections, the context must be of the one that has all of the graph. */
+/** Moves the context to the connection that has all of the graph, if there are several. */
 static CUresult settle_on_connection(struct graph_exec *exec) {
   uint32_t connection = MAX_CONNECTIONS;
   CUresult result = check_connections(exec->graph, &connection);
@@ -315,7 +315,7 @@ static CUresult post_in_order(struct graph_exec *exec, struct context *context, 
   return result;
 }
 
-/** In a capture, a launch is a child graph. */
+/** Captures a launch, as a child graph. */
 static CUresult capture_launch(struct stream *stream, const struct graph_exec *exec) {
   struct work work = work_make(NODE_CHILD, stream->context);
   if (exec->claims || exec->graph->conditions) return capture_refuse_stream(stream->context, stream);

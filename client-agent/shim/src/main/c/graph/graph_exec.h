@@ -29,5 +29,5 @@ struct graph_node *exec_node(struct graph_exec *exec, CUgraphNode handle);
 /** Has later launches do something else in a node; the work is freed or the node's. Locked. */
 CUresult exec_set(struct graph_exec *exec, struct graph_node *node, struct work *work);
 
-/** As exec_set, for a node of the graph that it was made of. */
+/** Does the same as exec_set, for a node of the graph that it was made of. */
 CUresult exec_set_node(CUgraphExec hGraphExec, CUgraphNode hNode, struct work *work);

@@ -63,8 +63,8 @@ struct graph_memory *graph_memory_find(uint64_t address) {
   return memory;
 }
 
-// What graphs have freed counts as used until it is trimmed, for other graphs to take; so the most
-// that was alive at a time is what is used.
+// Memory that graphs have freed counts as used until it is trimmed, because other graphs may take it; so the use is
+// the most that was alive at a time.
 void graph_memory_come_alive(struct graph_memory *memory) {
   CUdevice device = memory->device;
   memory->alive = true;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/** Whether a graph frees the memory at an address. The lock is held. */
+/** Returns whether a graph frees the memory at an address. The lock is held. */
 static bool frees(const struct graph *graph, CUdeviceptr address) {
   for (uint32_t i = 0; graph->allocates && i < graph->count; i++) {
     const struct work *work = &graph->nodes[i]->work;

@@ -8,11 +8,11 @@
 CUresult node_add(CUgraphNode *made, CUgraph handle, const CUgraphNode *dependencies,
                   const CUgraphEdgeData *data, size_t count, struct work *work);
 
-/** Gives a node other work of its kind; it is freed if that fails. */
+/** Gives a node other work of its kind, which is freed if that fails. */
 CUresult node_set(CUgraphNode handle, struct work *work);
 
-/** As node_set, for a kernel, whose attributes outlive a change of its parameters. */
+/** Does the same for a kernel, whose attributes outlive a change of its parameters. */
 CUresult node_set_kernel(CUgraphNode handle, struct work *work);
 
-/** The work of a node of a type. What it points to stays the node's. */
+/** Copies the work of a node of a type; the memory that it points to stays the node's. */
 CUresult node_work(CUgraphNode handle, int type, struct work *work);

@@ -6,7 +6,7 @@
 #include "graph/graph_plan.h"
 
 /**
- * Plans a graph nobody else knows. *fault is the node that cannot be, if one is to blame.
+ * Plans a graph that nobody else knows. *fault is the node that cannot run, if there is one.
  * CUDA_ERROR_INVALID_VALUE: there is a cycle.
  */
 CUresult plan_make(struct plan *plan, const struct graph *graph, struct graph_node **fault);

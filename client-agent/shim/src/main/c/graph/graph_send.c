@@ -63,7 +63,7 @@ static CUresult append_kernel(struct buffer *buffer, const struct work *work) {
   return CUDA_SUCCESS;
 }
 
-/** A copy within devices: what is to be found out of its addresses is found out. */
+/** Appends a copy within devices; the fields that follow from its addresses are filled in. */
 static void append_copy(struct buffer *buffer, const CUDA_MEMCPY3D *copy) {
   CUDA_MEMCPY3D plain = *copy;
   plain.srcMemoryType = plain.dstMemoryType = CU_MEMORYTYPE_DEVICE;

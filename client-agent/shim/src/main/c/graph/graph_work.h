@@ -21,7 +21,7 @@ struct kernel_work {
   uint32_t *offsets;    // of each, in the memory behind the pointers
 };
 
-/** Points to each parameter anew, whatever the program has made of the pointers. */
+/** Sets the pointers to the parameters again, because the program may have overwritten them. */
 void kernel_point(struct kernel_work *kernel);
 
 struct alloc_work {
@@ -60,22 +60,22 @@ struct work {
   };
 };
 
-/** Of the context that is current, or none. */
+/** Returns empty work of a type, in a context or, with NULL, in none. */
 struct work work_make(int type, struct context *context);
 
-/** Copies work but for the graphs in it; false: no memory, and nothing is to be freed. The graph lock is held. */
+/** Copies work without the graphs in it; false without memory, with nothing to free. The graph lock is held. */
 bool work_copy_own(struct work *to, const struct work *from);
 
-/** Frees what work has but for the graphs in it. The graph lock is held. */
+/** Frees the memory of work, but not the graphs in it. The caller holds the graph lock. */
 void work_clear_own(struct work *work);
 
-/** Whether two of the same type do the same. */
+/** Returns whether two pieces of work of one type do the same. */
 bool work_equal(const struct work *one, const struct work *other);
 
-/** The context it is to run in; an error if that is gone or broken. */
+/** Finds the context that work runs in; an error if it is gone or broken. */
 CUresult work_context(const struct work *work, struct context **context);
 
-/** Fills in a kernel, its parameters given one by one or packed. What it had before is not freed. */
+/** Fills in a kernel, with its parameters one by one or packed. Earlier memory of the work is not freed. */
 CUresult work_kernel(struct work *work, struct context *context, CUfunction handle,
                      const struct launch *launch, void **parameters, const void *packed,
                      size_t packedBytes);

@@ -28,11 +28,11 @@ bool user_references_copy(struct user_reference **to, const struct user_referenc
  */
 CUresult user_references_add(struct user_reference **references, CUuserObject handle, unsigned int count, bool move);
 
-/** Gives references to an object back; false if there are not so many. Graph lock held. */
+/** Gives references to an object back; false if there are fewer. The caller holds the graph lock. */
 bool user_references_remove(struct user_reference **references, CUuserObject handle, unsigned int count);
 
 /** Gives all references back; destructors wait for user_objects_run. Graph lock held. */
 void user_references_drop(struct user_reference **references);
 
-/** Runs the destructors of what nobody refers to any more. Graph lock not held. */
+/** Runs the destructors of objects without references. The caller does not hold the graph lock. */
 void user_objects_run(void);

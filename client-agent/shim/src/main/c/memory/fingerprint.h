@@ -18,7 +18,7 @@ static inline uint64_t fingerprint_step(uint64_t lane, uint64_t word) {
   return fingerprint_turn(lane + word * FINGERPRINT_A, 29) * FINGERPRINT_B;
 }
 
-/** Of any number of bytes, wherever they begin; never 0. */
+/** Returns the fingerprint of any number of bytes at any alignment; never 0. */
 static inline uint64_t fingerprint(const uint8_t *data, uint64_t bytes) {
   uint64_t lanes[4] = {bytes, FINGERPRINT_A, FINGERPRINT_B, ~bytes};
   uint64_t words[4];

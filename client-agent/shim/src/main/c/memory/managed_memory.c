@@ -186,7 +186,7 @@ CUresult managed_prefetch(CUdeviceptr address, size_t bytes, struct location loc
   return CUDA_SUCCESS;
 }
 
-/** Of several ranges: each location counts from its index on. */
+/** Prefetches several ranges: each location counts from its index on. */
 static CUresult prefetch_batch(CUdeviceptr *dptrs, size_t *sizes, size_t count,
                                CUmemLocation *locations, const size_t *indices,
                                size_t locationCount, CUstream handle) {

@@ -24,15 +24,15 @@ CUresult copy_from_device_posted(struct context *context, uint32_t stream, void 
 CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t destination,
                         uint64_t source, uint64_t bytes);
 
-/** Before host memory is read at once for a stream that may have work under way that writes it. */
+/** Called before host memory is read at once for a stream that may have work under way that writes it. */
 CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
                             uint64_t bytes);
 
-/** Whether the host sees device memory once a wait has ended: then synchronous copies wait. */
+/** Returns whether the host sees device memory once a wait has ended: then synchronous copies wait. */
 bool copy_is_seen(CUdeviceptr destination);
 
 /** Resolves a stream for the current context, for work that reads or writes device memory. */
 CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream);
 
-/** After a synchronous copy to the device: sees that all later work anywhere comes after it. */
+/** Called after a synchronous copy to the device: makes all later work, on any connection, come after it. */
 CUresult copy_to_device_done(struct context *context, uint32_t stream, bool unknown);

@@ -33,7 +33,7 @@ enum copy3d_kind {
   COPY3D_ON_HOST,
 };
 
-/** As copy3d checks; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
+/** Makes the checks of copy3d; CUDA_ERROR_INVALID_VALUE, too, if there is nothing to copy. */
 CUresult copy3d_kind(const struct copy_operand *from, const struct copy_operand *to,
                   const struct copy_extent *extent, enum copy3d_kind *kind);
 

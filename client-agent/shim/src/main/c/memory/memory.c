@@ -52,7 +52,7 @@ CUresult shim_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
   return CUDA_SUCCESS;
 }
 
-/** Whether a node of a graph allocates the memory at an address. */
+/** Returns whether a node of a graph allocates the memory at an address. */
 static bool is_of_graph(CUdeviceptr address) {
   struct range range;
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_GRAPH;
@@ -66,7 +66,7 @@ static CUresult free_graph_memory(CUdeviceptr address) {
   return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/** Whether it is of another process's pool, of which each process frees what it has opened. */
+/** Returns whether it is of another process's pool, of which each process frees what it has opened. */
 static bool is_of_opened_pool(CUdeviceptr address) {
   struct range range;
   return ranges_find(&deviceRanges, address, &range) && range.kind == RANGE_OPENED_POOL;

@@ -5,7 +5,7 @@
 #include "stream/settle.h"
 #include "transport/session.h"
 
-/** Whether an address is of memory that another server gave. */
+/** Returns whether an address is of memory that another server gave. */
 static bool is_of_other(const struct context *context, uint64_t address) {
   const struct context *owner = memory_context(address, NULL);
   return owner && !connection_same(owner->number, context->number);

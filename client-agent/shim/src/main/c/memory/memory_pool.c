@@ -97,7 +97,7 @@ CUresult shim_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
   return CUDA_SUCCESS;
 }
 
-// By location: on devices alone, for pools of host memory are not supported (the attributes say so).
+// Pools by location: devices only, because pools of host memory are not supported (the attributes say so).
 
 static CUresult device_of(struct location location, CUdevice *device) {
   if (location.type != LOCATION_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;

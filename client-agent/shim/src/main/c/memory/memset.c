@@ -26,7 +26,7 @@ static CUresult check_span(CUdeviceptr destination, size_t pitch, size_t element
   return memory_check(destination, span, &unknown);
 }
 
-/** As check_span, in a stream that is about to do it. */
+/** Makes the checks of check_span for a fill in a stream. */
 static CUresult check_rows(CUdeviceptr destination, size_t pitch, size_t elementBytes, size_t width,
                            size_t height, CUstream handle) {
   CUresult result = check_span(destination, pitch, elementBytes, width, height);
@@ -111,7 +111,7 @@ ROUTED_FILL(8, unsigned char)
 ROUTED_FILL(16, unsigned short)
 ROUTED_FILL(32, unsigned int)
 
-// In a capturing stream.
+// The stream is capturing.
 
 #define CAPTURE_FILL(bits, type) \
   CUresult capture_cuMemsetD##bits##Async(struct stream *stream, CUdeviceptr dstDevice, \

@@ -134,7 +134,7 @@ static CUresult send_changed(struct mirror *mirror, struct context **unsettled) 
   return result;
 }
 
-/** Takes note of a stream that gets work; all is locked. */
+/** Records a stream that gets work; all is locked. */
 static void note_busy(const struct context *context, uint32_t stream) {
   const struct thread *thread = ownThread;
   uint64_t now = atomic_fetch_add(&submitClock, 1) + 1;

@@ -27,7 +27,7 @@ bool mirror_drop(uint64_t device);
 /** The host may write to it at any time from now on. */
 void mirror_loosen(uint64_t device);
 
-/** Whether some host memory is a mirror's. */
+/** Returns whether some host memory is a mirror's. */
 bool mirror_overlaps(const void *host, uint64_t bytes);
 
 /** Brings what the host changed of mapped memory to the device, and back, while kernels run. */

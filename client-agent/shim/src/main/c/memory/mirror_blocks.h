@@ -38,7 +38,7 @@ uint32_t mirror_choose_block(uint64_t bytes);
 /** Zeroed memory that costs nothing until it is used; NULL if there is none. */
 uint8_t *mirror_make_shadow(const struct mirror *mirror);
 
-/** Whether the host changed a block; what it has now is what both sides are going to have. */
+/** Returns whether the host changed a block; what it has now is what both sides are going to have. */
 bool mirror_take_change(struct mirror *mirror, uint64_t block);
 
 /** Takes over the words of a fetched block that the device changed; the host may be writing to others. */

@@ -61,7 +61,7 @@ static CUresult put_word(void *data, uint64_t value) { return put(data, &value, 
 /** A boolean fills an int: libcudart reads that many bytes of a variable it has not set before. */
 static CUresult put_bool(void *data, bool value) { return put_int(data, value); }
 
-/** The address for devices; page-locked memory that no device was told of is at the host's address. */
+/** Returns the address for devices; page-locked memory without a mapping is at the host's address. */
 static uint64_t device_address(const struct pointer *pointer) {
   struct range mapped;
   bool host = pointer->host && pointer->range.kind != RANGE_MAPPED;
@@ -70,7 +70,7 @@ static uint64_t device_address(const struct pointer *pointer) {
              : pointer->address;
 }
 
-/** By which handles other processes can have a block. */
+/** The kinds of handles by which other processes can open a block. */
 static uint64_t handle_types(const struct range *range) {
   if (range->kind != RANGE_VIRTUAL) return 0;
   const struct block *block = arena_find(&blocks, (const void *)(uintptr_t)range->host);

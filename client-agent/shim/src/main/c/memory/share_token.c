@@ -43,7 +43,7 @@ CUresult token_get(const void *handle, struct token *token) {
 CUresult token_put_descriptor(const struct token *token, int *descriptor) {
   uint8_t handle[SHARED_HANDLE_BYTES];
   token_put(token, handle);
-  // As with a driver's, a program that is executed does not inherit it unless told to.
+  // Like the driver's, it is not inherited by an executed program unless told to.
   int made = (int)syscall(SYS_memfd_create, "gpupool-shared", MFD_CLOEXEC_ | MFD_ALLOW_SEALING_);
   if (made < 0) return CUDA_ERROR_OPERATING_SYSTEM;
   if (pwrite(made, handle, sizeof handle, 0) != sizeof handle) {

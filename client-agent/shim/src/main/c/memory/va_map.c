@@ -14,7 +14,7 @@ enum { DEVICE_ALIGNMENT = 256 };  // of what a driver allocates, at least
 struct mapping {
   struct mapping *next;
   uint64_t address, bytes;  // whole pages
-  uint64_t allocation;      // the device's address that is to be freed
+  uint64_t allocation;      // the device's address, to free
   struct context *context;
   uint64_t contextId;
 };

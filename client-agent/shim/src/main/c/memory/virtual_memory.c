@@ -38,14 +38,14 @@ static CUresult begin(struct context **context) {
   return result;
 }
 
-/** As begin, to the connection of a device. */
+/** Does the same as begin, for the connection of a device. */
 static CUresult begin_of(CUdevice device, struct context **context) {
   CUresult result = context_or_none(context);
   if (!result) *context = context_any_or_none(device_connection(device));
   return result;
 }
 
-/** As begin, to the connection on which addresses were reserved. */
+/** Does the same as begin, for the connection on which addresses were reserved. */
 static CUresult begin_at(CUdeviceptr address, struct context **context) {
   struct range range;
   CUresult result = begin(context);

@@ -49,5 +49,5 @@ uint64_t fatbin_bytes(const void *at);
  */
 void fatbin_choose(const void *at, const uint32_t *capabilities, uint32_t count, struct fatbin_choice *choice);
 
-/** In words, what code is in a container: "machine code for 8.0, 9.0; PTX for 9.0". */
+/** Describes the code in a container: "machine code for 8.0, 9.0; PTX for 9.0". */
 void fatbin_describe(const void *at, char *text, size_t textBytes);

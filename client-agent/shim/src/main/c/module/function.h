@@ -10,5 +10,5 @@ CUresult function_find(CUfunction handle, struct context **context, struct funct
 /** The function of a handle in the current context, if there is one. */
 CUresult function_given(CUfunction handle, struct function **function);
 
-/** Its number. *context as for function_find. */
+/** Finds the number of a function. *context as for function_find. */
 CUresult function_number(CUfunction handle, struct context **context, uint32_t *number);

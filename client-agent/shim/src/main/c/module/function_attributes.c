@@ -66,7 +66,7 @@ CUresult function_attribute(struct function *function, CUfunction_attribute attr
   return CUDA_SUCCESS;
 }
 
-/** Whether so much dynamic shared memory can be had beside the function's own. */
+/** Returns whether so much dynamic shared memory can be had beside the function's own. */
 static CUresult check_shared(struct function *function, int32_t value) {
   int32_t own = 0;
   int32_t limit = device_attribute(function->context->device,

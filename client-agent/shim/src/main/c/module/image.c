@@ -126,7 +126,7 @@ void image_choose(struct image *image, const struct jit *jit) {
   if (image->choice.pieceCount) image->totalBytes = sizeof(struct fatbin) + image->choice.header.bodyBytes;
 }
 
-/** Of a PTX text the version of its language; of a fatbin the architectures. */
+/** Describes an image: the language version of a PTX text, or the architectures of a fatbin. */
 static void describe(const struct image *image, char *text, size_t textBytes) {
   if (fatbin_bytes(image->first)) {
     fatbin_describe(image->first, text, textBytes);

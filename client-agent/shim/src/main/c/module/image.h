@@ -27,7 +27,7 @@ CUresult image_find(const void *given, struct image *image);
 /** Leaves out of it what no GPU of the session would run, unless the program wants other code made of it. */
 void image_choose(struct image *image, const struct jit *jit);
 
-/** Whether there is memory; what a damaged header says of a length may not be so. */
+/** Returns whether there is memory; what a damaged header says of a length may not be so. */
 bool image_mapped(const struct piece *piece);
 
 /** Says once a program, if that is why an image was not loaded, that it is for other GPUs or drivers than this one. */

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-/** Of what is shorter, asking takes as long as sending. */
+/** Shorter images are sent at once: a question would take as long. */
 enum { ASK_BYTES = 16 << 10 };
 
 /** The stretches of which an image is made, one after the other; NULL after the last. */
@@ -63,7 +63,7 @@ static CUresult send_to(uint16_t to, const struct image *image, const uint8_t *d
   return result;
 }
 
-/** Whether an image that goes where a context is goes to a connection. */
+/** Returns whether an image that goes where a context is goes to a connection. */
 static bool is_for(const struct context *context, uint32_t connection) {
   return !context || connection_same(context->number, connection_no_context(connection));
 }

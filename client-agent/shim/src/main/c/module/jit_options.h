@@ -23,7 +23,7 @@ struct jit {
 
 CUresult jit_read(struct jit *jit, unsigned int count, const CUjit_option *options, void **values);
 
-/** Whether the program gave this option. */
+/** Returns whether the program gave this option. */
 bool jit_has(const struct jit *jit, uint32_t option);
 
 /** Hands the logs over to the program. */

@@ -70,7 +70,7 @@ CUresult launch_check(CUfunction handle, struct function *function, const struct
   return result ? result : check_shared(function->context, function, launch);
 }
 
-/** Whether a grid is made of whole clusters of this dimension. */
+/** Returns whether a grid is made of whole clusters of this dimension. */
 static bool divides_grid(const struct launch_attribute *attribute, const struct launch *launch) {
   uint32_t blocks[3];
   memcpy(blocks, attribute->value, sizeof blocks);

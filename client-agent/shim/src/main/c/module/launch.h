@@ -19,10 +19,10 @@ struct launch {
 CUresult launch_kernel(CUfunction handle, const struct launch *launch, void **parameters,
                        const void *packed, size_t packedBytes);
 
-/** Whether a function can be launched so. */
+/** Returns whether a function can be launched so. */
 CUresult launch_check(CUfunction handle, struct function *function, const struct launch *launch);
 
-/** Whether a launch may have these attributes. */
+/** Returns whether a launch may have these attributes. */
 CUresult launch_check_attributes(const struct launch *launch);
 
 /** Copies parameters to where the function's table wants them. */

@@ -114,7 +114,7 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
     image_choose(&image, jit);
     result = image_send(&image, NULL, &library->image);
   }
-  // Where there is a context, a bad image is found out now.
+  // With a current context, a bad image shows now.
   if (!result && context_current(&context) == CUDA_SUCCESS) {
     result = library_module(library, context, &module);
     image_explain(&image, context->device, result);

@@ -196,7 +196,7 @@ CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
   if (connection_same(context->number, event->context->number)) {
     return op_ctxWaitEvent(context->number, event->slot.number);
   }
-  // By way of an event on the context's own connection.
+  // The wait goes through an event on the context's own connection.
   uint32_t guest;
   result = route_guest(context, &guest);
   if (!result) {

@@ -151,7 +151,7 @@ static bool start(void) {
   return started;
 }
 
-/** Takes note of a callback before the worker can call it. */
+/** Records a callback before the worker can call it. */
 static CUresult add(struct callback *callback, uint32_t *number) {
   lock_take(&all.lock);
   if (!all.started) all.started = start();

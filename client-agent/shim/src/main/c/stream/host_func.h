@@ -5,7 +5,7 @@
 
 #include "context/context.h"
 
-/** Whether any callback has been asked for and has not run to its end. */
+/** Returns whether any callback has been asked for and has not run to its end. */
 bool host_funcs_pending(void);
 
 /** Puts a call of a function into a stream. */

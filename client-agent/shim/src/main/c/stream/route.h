@@ -27,7 +27,7 @@ CUresult route_after_event(struct context *context, uint32_t stream, struct cont
 CUresult route_begin(struct route *route, struct context *context, uint32_t stream,
                      struct context *owner);
 
-/** As route_begin, for work with memory. */
+/** Does the same for work with memory. */
 static inline CUresult route_to(struct route *route, struct context *context, uint32_t stream,
                                 CUdeviceptr address) {
   *route = (struct route){.context = context, .stream = stream};
@@ -35,7 +35,7 @@ static inline CUresult route_to(struct route *route, struct context *context, ui
                          : CUDA_SUCCESS;
 }
 
-/** The stream goes on after that work. Answers the result given, or what went wrong itself. */
+/** Makes the stream go on after that work. Returns the given result, or an error of its own. */
 CUresult route_end(const struct route *route, CUresult result);
 
 /**

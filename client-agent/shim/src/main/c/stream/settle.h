@@ -5,7 +5,7 @@
 #include "context/context.h"
 #include "transport/connection.h"
 
-/** Whether there are several connections, so that work may have to go elsewhere. */
+/** Returns whether there are several connections, so that work may have to go elsewhere. */
 static inline bool connections_several(void) { return UNLIKELY(connectionCount > 1); }
 
 /**

@@ -110,7 +110,7 @@ __attribute__((noinline)) static CUresult thread_stream(struct context *context,
   return CUDA_SUCCESS;
 }
 
-/** At the end of a thread, its default streams go. */
+/** Ends the default streams of a thread that ends. */
 static void discard_own_streams(struct thread *thread) {
   for (uint32_t i = 0; i < thread->streamCount && session_ready(); i++) {
     struct own_stream *own = &thread->streams[i];

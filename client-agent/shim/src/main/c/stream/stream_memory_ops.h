@@ -8,6 +8,6 @@
 CUresult stream_memory_op(CUstream stream, int operation, CUdeviceptr address, uint64_t value,
                           unsigned int flags);
 
-/** Whether a batch of memory operations is one that a stream takes. */
+/** Returns whether a batch of memory operations is one that a stream takes. */
 CUresult stream_memory_check(const CUstreamBatchMemOpParams *operations, unsigned int count,
                              unsigned int flags);

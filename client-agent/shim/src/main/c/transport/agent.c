@@ -62,7 +62,7 @@ static int connect_to(const char *name) {
   return descriptor;
 }
 
-/** In a pod the agent is the node's, which is away for some seconds when it is replaced. */
+/** Connects to the agent; in a pod it is the agent of the node, which is away for some seconds while it is replaced. */
 static int connect_in_pod(const char *name) {
   enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
   const char *lease = getenv("GPUPOOL_LEASE");
@@ -158,7 +158,7 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "pool", "GPUPOOL_POOL");
 }
 
-/** Adds the variables that the driver on the server is to find. The server checks their values. */
+/** Adds the variables that the driver on the server reads. The server checks their values. */
 static void add_driver_environment(struct text_message *message) {
   static const char *const names[] = {
       "CUDA_AUTO_BOOST",

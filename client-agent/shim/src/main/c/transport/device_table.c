@@ -69,7 +69,7 @@ static void override(int32_t *attributes, uint32_t attributeCount) {
       attributes[attribute] = overrides[i].value;
     }
   }
-  // Of the kinds of handles there are descriptors.
+  // Descriptors are the only kind of handle.
   if (attributeCount > ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES &&
       attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] > 0) {
     attributes[ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &= 1;

@@ -31,7 +31,7 @@ int devices_driver_version(void);
 /** The CUDA version that programs are told: the drivers', but none newer than the shim speaks. */
 int devices_cuda_version(void);
 
-/** NULL if there is no such device. */
+/** Returns a device of the session, or NULL. */
 const struct device *device_find(CUdevice ordinal);
 
 /** The ordinal on its connection of a device that there is. */

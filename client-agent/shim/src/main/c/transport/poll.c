@@ -13,7 +13,7 @@ static bool somebody_reads(const struct connection *connection) {
   return atomic_load_explicit(&connection->reader.role.word, memory_order_relaxed) != 0;
 }
 
-/** Takes what has come on a connection, if nobody else does. */
+/** Reads the answers that have arrived on a connection, if nobody else does. */
 static void take_for_others(struct connection *connection) {
   if (!reader_begin(connection)) return;
   reader_take(connection);

@@ -19,7 +19,7 @@ bool reader_open(struct connection *connection);
 /** Begins to read the stream if nobody does; each success needs a reader_end. */
 bool reader_begin(struct connection *connection);
 
-/** Takes what there is without waiting. */
+/** Reads the answers that have arrived, without waiting. */
 void reader_take(struct connection *connection);
 
 /** Passes the reading on. */
@@ -31,5 +31,5 @@ int reader_receive(struct connection *connection, bool wait);
 /** Takes apart what was received. */
 void reader_parse(struct connection *connection);
 
-/** Whether a worker has sent diagnostics, which say more of a refusal than its result code. */
+/** Returns whether a worker has sent diagnostics, which say more of a refusal than its result code. */
 bool reader_diagnosed(void);

@@ -11,7 +11,7 @@ CUresult call_wait(struct call *call);
 /** Waits until the call's answer has come, or for a watcher until it was told. */
 void call_await(struct call *call);
 
-/** Forgets a call that was not sent; answers what there is to say without a session. */
+/** Forgets a call that was not sent; returns the error of a call without a session. */
 CUresult call_cancel(struct call *call);
 
 /** Waits for WELCOME; the payload is the caller's to free. NULL: the session is lost. */

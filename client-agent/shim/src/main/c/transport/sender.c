@@ -123,7 +123,7 @@ static bool write_gathered(struct connection *connection, uint64_t end, struct i
   return true;
 }
 
-/** After giving up the role: is there something that somebody waits for and nobody writes? */
+/** Returns whether, after the role was given up, somebody waits for a frame that nobody writes. */
 static bool left_behind(struct connection *connection) {
   struct ring *ring = &connection->ring;
   return session_alive() && atomic_load(&ring->wanted) >

@@ -89,7 +89,7 @@ static CUresult attach(void) {
   if (logLevel == LOG_DEBUG) watching |= WATCH_LOG;
   fork_watch();
   FOR_EACH_HOOK(attach, attach_hook, hook) (*hook)();
-  // As a driver without devices: no word about it.
+  // Like a driver without devices, this says nothing.
   if (visible_devices_none()) return CUDA_ERROR_NO_DEVICE;
   struct attachment *attachment = calloc(1, sizeof *attachment);
   if (!attachment) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -139,7 +139,7 @@ CUresult session_attach(void) {
 
 ON_SESSION_LOST(trace_write);
 
-/** At the end of a process that used CUDA. */
+/** Runs at the end of a process that used CUDA. */
 __attribute__((destructor)) static void finish(void) {
   if (session.state != SESSION_NONE) trace_write();
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/** Whether a UUID, as "GPU-" and hexadecimal digits with dashes, begins with this. */
+/** Returns whether a UUID, as "GPU-" and hexadecimal digits with dashes, begins with this. */
 static bool uuid_begins(const uint8_t uuid[16], const char *prefix, size_t length) {
   char text[4 + 36 + 1];
   snprintf(text, sizeof text,

@@ -8,5 +8,5 @@
 /** Leaves the visible devices in the table; there may be none. */
 void visible_devices_select(void);
 
-/** Whether no device at all can be visible. */
+/** Returns whether no device at all can be visible. */
 bool visible_devices_none(void);

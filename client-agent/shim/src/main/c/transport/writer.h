@@ -10,7 +10,7 @@
 /** Sees that the writer thread is awake; false if there is none and cannot be. */
 bool writer_wake(struct connection *connection);
 
-/** Whether the writer thread looks at the ring by itself every now and then. */
+/** Returns whether the writer thread looks at the ring by itself every now and then. */
 static inline bool writer_awake(const struct writer *writer) {
   return atomic_load(&writer->state) == WRITER_AWAKE;
 }
