@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the programs here tell what they measured: a line a figure, or one JSON object.
+// The output of the benchmarks here: a line for each figure, or one JSON object.
 #pragma once
 
 #include <stdio.h>

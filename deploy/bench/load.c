@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a GPU busy in one of several ways until its standard input ends. To each line there it answers with what it
-// has done so far: "load KIND: COUNT units in SECONDS s"; a load that serves requests adds ", wait p99 MICROS us", of
-// those since the question before.
+// Keeps a GPU busy in one of several ways until its standard input ends. It answers each line there with its work so
+// far: "load KIND: COUNT units in SECONDS s"; a load that serves requests adds ", wait p99 MICROS us", which covers the
+// requests since the line before.
 //
 // Usage: load KIND [NANOS [PROCESSES]]     load.ptx lies beside the program
 //   NANOS      of each kernel, for the kinds that are timed: eager, graph, each, rarely, queue, serve
-//   PROCESSES  that do the same, 1 by default; what they have done is added up
+//   PROCESSES  that do the same, 1 by default; their work is added up
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -87,7 +87,7 @@ static void tiny_kernels_awaited(void) {
   }
 }
 
-// As much as the queue takes, and never waits.
+// Posts as much as the queue takes, and never waits.
 static void flood(void) {
   CUfunction work = kernel("work");
   for (;;) {
@@ -153,7 +153,7 @@ static void cooperative(void) {
   }
 }
 
-// Kernels that take as long as they are told to, one block each.
+// Kernels that take the time that they are given, one block each.
 
 static void launch_timed(CUfunction spin) {
   void *parameters[] = {&nanos};
@@ -162,7 +162,7 @@ static void launch_timed(CUfunction spin) {
 
 enum { MAX_AHEAD = 200, MAX_UNDER_WAY = 4096 };
 
-// Does steps of so many kernels, the next as soon as the one that many steps before it is done.
+// Posts steps of `count` kernels each; at most `ahead` steps are under way at a time.
 static void stay_ahead(unsigned ahead, unsigned long count, void (*step)(void *what, unsigned long count), void *what) {
   CUevent events[MAX_AHEAD];
   for (unsigned i = 0; i < ahead; i++) {
@@ -221,7 +221,7 @@ static void timed_awaited(void) {
   }
 }
 
-// Sleeps until a period after the last one is over; begins anew where that has passed.
+// Sleeps until a period after the last one is over; if that has passed, the next period begins now.
 static void await_period(double *next, double seconds) {
   *next += seconds;
   double rest = *next - now_seconds();
@@ -256,7 +256,7 @@ static void device_copies(void) {
   stay_ahead(4, 32, copy_many, NULL);
 }
 
-// Requests: a kernel every 20 ms, whose result is awaited. What it waits is the time beyond the kernel's.
+// Requests: a kernel every 20 ms, and a wait for its result. The wait counts beyond the time of the kernel.
 
 static const double PERIOD_SECONDS = 0.02;
 
@@ -347,7 +347,7 @@ static void *answer(void *nothing) {
   return nothing;
 }
 
-// Leaves the answers to the first process, with which the others end.
+// The first process answers; the others end with it.
 static bool is_other_process(int processes) {
   for (int i = 1; i < processes; i++) {
     pid_t child = fork();

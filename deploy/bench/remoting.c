@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call costs: measures launches, copies, allocations and events of whatever libcuda.so.1 is found,
-// and beside them, in the same run, what a TCP loopback connection can do at all.
+// Measures the cost of calls: launches, copies, allocations and events on the libcuda.so.1 that is found,
+// and beside them, in the same run, the limits of a TCP loopback connection.
 //
 // Usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N]
 #include <arpa/inet.h>
@@ -278,7 +278,7 @@ int main(int argc, char **argv) {
   if (pageable == NULL) {
     fail("no memory for %zu bytes", options.copy_bytes);
   }
-  // Bytes that no compression helps with.
+  // Bytes that do not compress.
   uint64_t state = 1;
   for (size_t i = 0; i < options.copy_bytes; i += sizeof state) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;

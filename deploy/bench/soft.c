@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast kernels run on the software GPU, and beside each, in the same run, what plain C on all cores does: a
+// Measures the speed of kernels on the software GPU, and beside each, in the same run, of plain C on all cores: a
 // tiled matrix multiplication beside the triple loop, vector addition beside memcpy, sums beside sums. Every
-// result is checked. Figures that have a target are followed by what it asks.
+// result is checked. A figure that has a target is followed by the target.
 //
 // Usage: soft [--json] [--rounds N]            kernels.ptx lies beside the program
 //        soft --first NUMBER                   only the first launch, of a module that no other number has
@@ -95,7 +95,7 @@ static void sum_floats(const void *a, const void *b, void *c, size_t begin, size
   ((float *)c)[begin * (size_t)cores / ELEMENTS] = sum;
 }
 
-// Sums within blocks of THREADS elements, as the kernel makes them.
+// Sums within blocks of THREADS elements, as the kernel does.
 static void scan_blocks(const void *a, const void *b, void *c, size_t begin, size_t end) {
   (void)b;
   int sum = 0;

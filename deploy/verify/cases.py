@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to run: frameworks, CUDA programs, nvidia-smi; and what stands in the way of each here."""
+"""The cases: frameworks, CUDA programs, nvidia-smi; and the reason why one cannot run here."""
 import dataclasses
 import os
 import pathlib
@@ -24,7 +24,7 @@ FRAMEWORKS = [
     ("JAX training", "jax_training.py", ["jax"], 1e-4),
 ]
 
-# Lines of a CUDA program that tell of the moment or of the share, and not of the result.
+# Lines of a CUDA program that depend on the moment or on the share, not on the result.
 PASSING = re.compile(r"\b\d+(\.\d+)? ?(s|ms|us|ns|GB/s|MB/s|MiB|GiB)\b|^device:")
 
 

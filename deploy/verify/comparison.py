@@ -13,7 +13,7 @@ MARK = "RESULT "
 
 @dataclasses.dataclass
 class Outcome:
-    """One run: what must agree, the seconds by name, or why there is neither."""
+    """One run: the values that must agree and the seconds by name, or the reason why there are none."""
     values: object = None
     seconds: dict = dataclasses.field(default_factory=dict)
     problem: str = ""
@@ -71,7 +71,7 @@ def compare(case, remote, repeat, limit):
         if case.native:
             outcome = run(case, list(case.command), limit)
             if outcome.problem:
-                # What fails without gpupool says nothing of it.
+                # A failure without gpupool says nothing about gpupool.
                 return Result(case.name, "skipped", "fails natively, too: " + outcome.problem)
             reference = outcome.values if reference is None else reference
             keep_best(result.native, outcome.seconds)
@@ -128,7 +128,7 @@ def tail(text):
 
 
 def first_difference(native, remote, tolerance, where=""):
-    """In words, or nothing if they agree."""
+    """Describes the difference, or returns nothing if they agree."""
     if isinstance(native, dict):
         if native.keys() != (remote or {}).keys():
             return f"{where or 'the results'}: {sorted(native)} natively, {sorted(remote or {})} remotely"

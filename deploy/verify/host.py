@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has: a GPU of its own, Python packages, tools."""
+"""This machine: its GPU, Python packages and tools."""
 import importlib.util
 import pathlib
 import platform
@@ -9,7 +9,7 @@ import sys
 
 
 def native_gpu():
-    """Whether the driver of this machine, not gpupool's, finds a GPU. Asked in a process of its own."""
+    """Returns whether the driver of this machine, not gpupool's, finds a GPU; asks in a process of its own."""
     ask = "import ctypes; d = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); assert d.cuInit(0) == 0 and d.cuDeviceGetCount(ctypes.byref(n)) == 0 and n.value > 0"
     return subprocess.run([sys.executable, "-c", ask], capture_output=True).returncode == 0
 
@@ -25,7 +25,7 @@ def tool(name):
 
 
 def versions():
-    """What the results depend on, a line each."""
+    """The software and hardware that the results depend on, a line each."""
     lines = [f"{platform.system()} {platform.release()}, Python {platform.python_version()}"]
     smi = tool("nvidia-smi")
     if smi:

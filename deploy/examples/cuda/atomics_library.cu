@@ -49,7 +49,7 @@ __global__ void update(State *state, int *plain, Pair *pair) {
   }
 }
 
-// What is written before a release is seen after the acquire; half of the threads wait for the other block.
+// Writes before a release are visible after the acquire; half of the threads wait for the other block.
 __global__ void publish(State *state, int *seen) {
   if (blockIdx.x == 0) {
     if (threadIdx.x == 0) {

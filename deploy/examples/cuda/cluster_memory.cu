@@ -96,7 +96,7 @@ int main() {
 
   cudaLaunchConfig_t large = in_clusters(16, 128, 16, &attribute);
   cudaError_t refused = cudaLaunchKernelEx(&large, histogram, (const int *)device, COUNT, bins);
-  // Where launches are passed on without waiting, what comes next tells of it.
+  // Where launches are posted, the next call that waits returns the error.
   EXPECT(cudaErrorInvalidClusterSize, refused == cudaSuccess ? cudaDeviceSynchronize() : refused);
   cudaGetLastError();
   CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));

@@ -35,7 +35,7 @@ __global__ void convert(const double *values, long long *results, int count) {
   r[17] = __double_as_longlong(__dadd_ru(d, 1e-3));
 }
 
-// What PTX says of cvt: NaN becomes 0 where neither side is 64 bits wide, else the highest bit alone.
+// The rule of PTX for cvt: NaN becomes 0 where neither side is 64 bits wide, else the highest bit alone.
 template <typename I, typename F>
 static long long saturated(F d, int mode) {
   if (std::isnan(d)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong in a kernel has its own sticky error; each is tried in a process of its own.
+// Every fault of a kernel has its own sticky error; each is tried in a process of its own.
 #include <sys/wait.h>
 #include <unistd.h>
 

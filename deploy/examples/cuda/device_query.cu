@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks of its device before it uses it, and that the answers agree with each other.
+// Queries that programs make before they use a device; their answers agree with each other.
 #include "check.h"
 
 static int attribute(cudaDeviceAttr name) {

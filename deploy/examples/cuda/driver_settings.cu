@@ -63,7 +63,7 @@ static void test_peers() {
   REQUIRE((capability != 0) == (native != 0), "atomics 0x%x, native %d", capability, native);
 }
 
-// What is not offered is not announced either.
+// Attributes do not announce features that are not supported.
 static void test_attributes() {
   cudaDeviceAttr none[] = {cudaDevAttrHostNativeAtomicSupported, cudaDevAttrPageableMemoryAccess,
       cudaDevAttrConcurrentManagedAccess, cudaDevAttrTimelineSemaphoreInteropSupported,

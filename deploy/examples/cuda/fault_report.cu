@@ -21,7 +21,7 @@ __global__ void assert_below(int limit) {
   assert(thread < limit);
 }
 
-// What a process of its own writes to standard error while its kernel faults.
+// Returns the text that a child process writes to standard error while its kernel faults.
 static std::string errors_of(int kind, const char *asked) {
   int ends[2];
   REQUIRE(pipe(ends) == 0, "no pipe");

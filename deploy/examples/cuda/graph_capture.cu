@@ -71,7 +71,7 @@ static void forked_work() {
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CHECK(cudaGraphDestroy(graph));
   for (int round = 1; round <= 20; round++) {
-    // What is in host memory at the time of the launch counts.
+    // The contents of host memory at the time of the launch count.
     for (int i = 0; i < N; i++) host[i] = float(i % 1000 + round);
     CHECK(cudaGraphLaunch(exec, round % 2 ? stream : side));
     CHECK(cudaStreamSynchronize(round % 2 ? stream : side));
@@ -225,7 +225,7 @@ static void errors() {
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaFree(more));
 
-  // What forks has to join; nothing from outside may be waited for.
+  // A fork must be joined, and a capture must not wait for work outside it.
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   CHECK(cudaEventRecord(event, stream));
   CHECK(cudaStreamWaitEvent(other, event, 0));

@@ -194,7 +194,7 @@ static void test_nested(int *left, int *sum, int *value) {
   kernel(cases.bodies[1], {}, add, sum, 100);
   kernel(either.bodies[1], {}, add, sum, 1);
 
-  // What the host has a part in may come after.
+  // Nodes that involve the host may come after it.
   int result = 0;
   cudaGraphNode_t copy;
   CHECK(cudaGraphAddMemcpyNode1D(
@@ -293,7 +293,7 @@ static void test_capture(int *left, int *sum) {
   CHECK(cudaStreamDestroy(stream));
 }
 
-// What cannot be: host functions in a body, a condition used twice, one that is none.
+// Refusals: a host function in a body, a condition that is used twice, an invalid condition.
 static void test_refusals() {
   Graph graph;
   cudaGraphConditionalHandle handle = condition(graph);

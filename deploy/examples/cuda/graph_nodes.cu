@@ -67,7 +67,7 @@ int main() {
   cudaHostNodeParams callback = {count, &calls};
   CHECK(cudaGraphAddHostNode(&host, graph, &download, 1, &callback));
 
-  // What was put in comes out again.
+  // Queries return what was set.
   cudaGraphNodeType type;
   CHECK(cudaGraphNodeGetType(second, &type));
   REQUIRE(type == cudaGraphNodeTypeKernel, "type %d", type);

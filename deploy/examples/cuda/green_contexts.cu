@@ -101,7 +101,7 @@ static void after_copy(CUgreenCtx green, int *a) {
   DRIVER(ENTRY(cuStreamDestroy)(stream));
 }
 
-// What one GPU gave is no other's, however alike they are.
+// A resource of one GPU is not valid on another, even if both are alike.
 static void other_gpus(CUdevResource *all) {
   int gpus = 0;
   CHECK(cudaGetDeviceCount(&gpus));

@@ -43,7 +43,7 @@ static void add_rounds(int *values, unsigned *counter, int amount) {
   CHECK(cudaDeviceSynchronize());
 }
 
-// What the parent has shared, changed while the parent changes it, and read when the parent has freed it.
+// Changes shared memory while the parent changes it, and reads it after the parent has freed it.
 static int child(int from_parent, int to_parent) {
   Handles handles;
   char word = 'c';

@@ -56,7 +56,7 @@ struct Captured {
   char c[5];
 };
 
-// What an extended lambda must not be: with a type of its own for each argument.
+// A generic function object: an extended lambda must not be generic.
 struct Half {
   template <typename T>
   __host__ __device__ T operator()(T x) const {

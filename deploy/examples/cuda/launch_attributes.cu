@@ -30,7 +30,7 @@ static void priorities() {
   int least, greatest, priority;
   CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   REQUIRE(greatest <= least, "priorities from %d to %d", least, greatest);
-  // What is beyond the range is brought into it.
+  // Priorities beyond the range are clamped to it.
   for (int wanted = greatest - 1; wanted <= least + 1; wanted++) {
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, wanted));

@@ -38,7 +38,7 @@ static int child(const char *mode, CUmoduleLoadingMode expected) {
   std::vector<int> expected_values(20);
   for (int i = 0; i < 20; i++) expected_values[i] = i * (i % 4 + 1) + 11;
   require_equal(host_copy(out, 20), expected_values);
-  // What was not used yet can be asked about, and copied from.
+  // Functions and variables that were not used yet can be queried and copied from.
   cudaFuncAttributes attributes;
   CHECK(cudaFuncGetAttributes(&attributes, kernel<25>));
   REQUIRE(attributes.maxThreadsPerBlock > 0, "a kernel for %d threads", attributes.maxThreadsPerBlock);

@@ -63,7 +63,7 @@ static void registered() {
     REQUIRE(in[i] == 6, "registered element %d is %g", i, in[i]);
   }
   REQUIRE(memory[0] == 2 && memory[count + 1] == 2, "memory beside the registered was changed");
-  // What the host writes between launches, each launch sees.
+  // Each launch sees the writes of the host before it.
   in[0] = 100;
   scale<<<1, 1>>>(inOnDevice, inOnDevice + 1, 1, 1);
   in[5] = 200;

@@ -21,7 +21,7 @@ static size_t free_bytes() {
   return now;
 }
 
-// What an allocation left behind for its release.
+// The values that the release of an allocation needs.
 struct Held {
   uint64_t handle = 0;
   uint64_t second = 0;
@@ -245,7 +245,7 @@ static void at_the_limit(const Kind &kind) {
       before);
   REQUIRE(free_bytes() == before, "%s was refused and kept memory", kind.name);
 
-  // What is freed can be had again at once, by this kind and by another.
+  // Freed memory is available again at once, to this kind of allocation and to another.
   for (int round = 0; round < 2; round++) {
     kind.release(all.back());
     all.pop_back();

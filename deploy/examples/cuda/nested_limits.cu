@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels can ask and copy, how deep and how many launches may be, graphs with kernels that
-// launch, and the fault of a launched kernel.
+// Limits of launches by kernels: their queries and copies, depth and number of launches, graphs with
+// kernels that launch, and the fault of a launched kernel.
 // nvcc: -rdc=true
 #include "check.h"
 

@@ -42,7 +42,7 @@ __global__ void parts(int *data, unsigned long long *sum, int *right) {
   }
 }
 
-// What one stream makes is read by another, which waits for its event.
+// One stream reads the results of another, after it has waited for its event.
 __global__ void with_events(int *data, unsigned long long *sum) {
   cudaStream_t first, second;
   cudaEvent_t made;

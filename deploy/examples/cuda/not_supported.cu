@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a software GPU does not do is refused when it is launched, and spoils nothing: products of single
-// bits on tensor cores. A card does them, and both do products of halves.
+// A launch that a software GPU does not support is refused and leaves no error behind: products of single
+// bits on tensor cores. A card executes them, and both execute products of halves.
 // nvcc: -gencode arch=compute_90,code=compute_90
 #include <mma.h>
 

@@ -73,7 +73,7 @@ __global__ void gather(cudaTextureObject_t texture, const float2 *places, float4
   }
 }
 
-// What the CUDA C++ Programming Guide says of texture fetching, in the words of the CPU.
+// The texture fetching of the CUDA C++ Programming Guide, on the CPU.
 struct Reference {
   const std::vector<float> &values;
   int width, height;

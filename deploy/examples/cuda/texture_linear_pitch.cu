@@ -52,7 +52,7 @@ static void linear() {
   std::vector<float4> result = host_copy(out, n);
   for (int i = 0; i < n; i++) {
     int index = indexes[i];
-    // What lies outside reads as zero.
+    // Elements outside read as zero.
     float4 expected = index >= 0 && index < n ? values[index] : make_float4(0, 0, 0, 0);
     REQUIRE(result[i].x == expected.x && result[i].y == expected.y && result[i].z == expected.z,
         "element %d is (%g, %g, %g)", index, result[i].x, result[i].y, result[i].z);
@@ -69,7 +69,7 @@ static void linear() {
   EXPECT(cudaErrorInvalidValue, cudaGetTextureObjectResourceDesc(&found, object));
   cudaGetLastError();
 
-  // What is written to the memory is seen by later kernels.
+  // Later kernels see what was written to the memory.
   std::vector<short2> pairs(256);
   for (int i = 0; i < 256; i++) {
     pairs[i] = make_short2(-i, i * 100);

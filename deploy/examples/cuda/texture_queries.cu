@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA C++ has no function for: queries of textures and surfaces, and reductions on surfaces.
+// Operations without a function in CUDA C++: queries of textures and surfaces, and reductions on surfaces.
 #include "check.h"
 
 __device__ int texture_width(cudaTextureObject_t texture) {

@@ -157,7 +157,7 @@ static float clamped(int x, int y) {
   return pixel(std::min(std::max(x, 0), w - 1), std::min(std::max(y, 0), h - 1));
 }
 
-// What lies between pixels, whose centres are at halves.
+// Interpolates between pixels, whose centres are at halves.
 static float between(float x, float y) {
   float column = std::floor(x - 0.5f), row = std::floor(y - 0.5f);
   float across = x - 0.5f - column, down = y - 0.5f - row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two files of the separately compiled program share.
+// Declarations that the two files of the separately compiled program share.
 #pragma once
 
 struct Shape {

@@ -49,7 +49,7 @@ static char **names;
 static int rightCalls, otherCalls;
 static int copyError;  // of reading the last result
 
-/** Whether the call is to be tried: those that the arguments name, all if there is none. */
+/** Returns whether to try a call: the arguments name the calls; without arguments, all are tried. */
 static int asked(const char *name) {
   for (int i = 1; i < wanted; i++) {
     if (strcmp(names[i], name) == 0) return 1;
@@ -57,7 +57,7 @@ static int asked(const char *name) {
   return wanted < 2;
 }
 
-/** Says how a call went: its status, or how far off its farthest value is. */
+/** Prints the result of a call: its status, or the greatest error of a value. */
 static void report(const char *name, int status, double off, double tolerance) {
   int error = copyError ? copyError : cudaDeviceSynchronize();
   cudaGetLastError();
@@ -142,7 +142,7 @@ static struct array array_of(int type, size_t count, int seed, int whole) {
   return a;
 }
 
-/** The greatest difference of what the device holds to what is expected. */
+/** Returns the greatest difference between the values on the device and the expected ones. */
 static double off(const struct array *a, const double *expected) {
   void *raw = malloc(a->count * element_bytes(a->type));
   memset(raw, 0x77, a->count * element_bytes(a->type));

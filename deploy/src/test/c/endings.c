@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that end, or start others, in every way that programs do: endings WAY KERNELS.PTX
+// Ends, or starts other programs, in every way that programs do: endings WAY KERNELS.PTX
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -79,7 +79,7 @@ static int fork_first(void) {
   return say("done");
 }
 
-// What the parent had is nothing to the child, which begins afresh.
+// A forked child has nothing of its parent's session, and begins one of its own.
 static int fork_late(void) {
   open_device();
   compute(3);
@@ -127,7 +127,7 @@ static atomic_int started;
 static void *launch_for_ever(void *unused) {
   CUresult result = cuCtxSetCurrent(context);
   started++;
-  // As on a local driver, calls fail or never return once the process is on its way out.
+  // As with a local driver, calls fail or never return once the process is exiting.
   while (result == 0) {
     result = launch();
     result = result != 0 ? result : cuCtxSynchronize();
@@ -212,7 +212,7 @@ static int unload(void) {
   }
   if (resident_kib() - before > 2048) fail("%ld KiB more", resident_kib() - before);
   compute(3);
-  // All that holds the library; what it has begun must end all the same.
+  // No handle of the library is left; its threads must end all the same.
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   dlclose(library);
   dlclose(library);
@@ -265,7 +265,7 @@ static int aborts(void) {
   abort();
 }
 
-// Children of a process that has a context of its own, as of a data loader.
+// Children of a process that has a context, like those of a data loader.
 static int workers(void) {
   pid_t children[4];
   open_device();
@@ -304,7 +304,7 @@ static void *function(const char *name) {
   return found;
 }
 
-// Lets others have memory: "free" frees it, anything else tells how much there is.
+// Shares memory with other processes: "free" frees it, any other line asks for its size.
 static int lend(void) {
   CUresult (*get)(struct handle *, CUdeviceptr) =
       (CUresult(*)(struct handle *, CUdeviceptr))function("cuIpcGetMemHandle");
@@ -328,7 +328,7 @@ static int lend(void) {
   return 0;
 }
 
-// Has what another lends: each line on standard input asks for its first and last words.
+// Opens the memory that another process shares: each line on standard input asks for its first and last words.
 static int borrow(const char *text) {
   CUresult (*open)(CUdeviceptr *, struct handle, unsigned) =
       (CUresult(*)(CUdeviceptr *, struct handle, unsigned))function("cuIpcOpenMemHandle_v2");

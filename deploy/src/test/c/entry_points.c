@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of a driver library that is asked for entry points, which takes no GPU: for each "NAME VERSION FLAGS" on
-// standard input a line "NAME VERSION FLAGS STATUS SYMBOL". The symbol is `-` if there is none, and `?` if what is there
+// standard input a line "NAME VERSION FLAGS STATUS SYMBOL". The symbol is `-` if there is none, and `?` if the address
 // is no symbol of the library. Usage: entry_points LIBRARY
 #define _GNU_SOURCE
 #include <dlfcn.h>

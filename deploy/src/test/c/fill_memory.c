@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the memory of a lease by one kind of allocation, then with plain memory to the last block, and says what it has.
+// Fills the memory of a lease by one kind of allocation, then with plain memory to the last block, and prints the sum.
 // Usage: fill_memory KIND; of nothing it fills nothing
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ static CUresult in_order(void) {
   return CALL("cuMemAllocAsync", &memory, 24 * MEBIBYTES, 0, 0, 0);
 }
 
-/** A pool keeps what is freed. */
+/** A pool keeps freed memory. */
 static CUresult kept_by_pool(void) {
   static void *pool;
   CUdeviceptr memory;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attacks that hostile code would try in a worker: started behind the walls instead of the Java runtime, it does what
-// its arguments say and prints "WORD ERRNO" (0: it succeeded).
+// Attacks that hostile code would try in a worker. Started in the sandbox in place of the Java runtime, it makes the
+// attempt that its arguments name and prints "WORD ERRNO" (0: it succeeded).
 //
 //   intruder [--filter] ATTEMPT [VALUE]
 //
-// With --filter it first puts up the filter of system calls as the worker does.
+// With --filter it first installs the filter of system calls as the worker does.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static int signal_by_socket(pid_t process) {
   return result(fcntl(pair[0], F_SETOWN, process));
 }
 
-// Has whoever opens a file of this process wait for it.
+// Makes any process that opens a file of this process wait for it.
 static int lease(void) {
   int file = (int)syscall(SYS_memfd_create, "lease", 0);
   return file < 0 ? errno : result(fcntl(file, F_SETLEASE, F_WRLCK));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the basic calls of one of NVIDIA's libraries; what they compute is not looked at. Arguments: the library's name here and
-// its file. Prints "NAME: OK", or the first call that fails and its status. Needs no header of theirs.
+// Makes the basic calls of one of NVIDIA's libraries, and does not check what they compute. Arguments: the library's
+// name here and its file. Prints "NAME: OK", or the first call that fails and its status. Needs no header of theirs.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

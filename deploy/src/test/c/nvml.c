@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tool that looks at its GPUs through NVML and does as it is told: one command a line, one answer each.
+// A tool that reads its GPUs through NVML: it answers each line of standard input, which is a command, with a line.
 //
 //   pid          pid N
 //   init         init RESULT DRIVER CUDA COUNT
@@ -122,7 +122,7 @@ static void fabric(unsigned index) {
   printf("fabric %d %d %d\n", result, info.state, NVML(nvmlDeviceGetGpuFabricInfoV, device(index), &never));
 }
 
-/** Whether the second argument is a number of things that the third has room for, or a time. */
+/** Returns whether the second argument is a number of things that the third has room for, or a time. */
 static bool counts(const char *name) {
   return strstr(name, "GetFieldValues") || strstr(name, "GetCpuAffinity");
 }
@@ -169,7 +169,7 @@ static void child(void) {
   if (pipe(pipes)) return;
   pid_t forked = fork();
   if (forked == 0) {
-    // What the parent was told is old by then.
+    // The parent's answers are out of date by then.
     usleep(150000);
     nvmlReturn_t result = NVML(nvmlDeviceGetMemoryInfo, device(0), &memory);
     _exit(write(pipes[1], &memory, sizeof memory) == sizeof memory ? (int)result : 99);

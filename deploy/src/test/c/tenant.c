@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that does as it is told: one command a line on its standard input, one answer each.
+// A program that takes commands: it answers each line of its standard input with a line.
 //
 //   pid              pid N
 //   info             info TOTAL_BYTES FREE_BYTES
