@@ -102,7 +102,8 @@ class RunIT {
       first.awaitLine("first"::equals);
       Program.Ended ended = pool.run(new String[] {"--wait", "100ms"}, "true").run();
       assertThat(ended.status()).isEqualTo(75);
-      assertThat(ended.errors()).contains("waited 0.1s", "in use by lease L");
+      assertThat(ended.errors())
+          .contains("waited 0.1s", "in use by lease L", "a larger --wait waits longer");
     }
   }
 

@@ -34,7 +34,8 @@ public final class LeaseAdvice {
 
   /** Returns why a request is refused, and the options by which it could be granted. */
   static String text(Refused refusal) {
-    return RejectionText.of(refusal, LeaseAdvice::option) + advice(refusal.getReason());
+    return RejectionText.of(refusal, LeaseAdvice::option)
+        + advice(refusal.getReason(), refusal.getWaitedMillis() > 0);
   }
 
   /** Returns the place of a request that waits, and the reason. */
@@ -49,9 +50,11 @@ public final class LeaseAdvice {
     return OPTIONS.getOrDefault(field, field);
   }
 
-  private static String advice(RejectionReason reason) {
+  private static String advice(RejectionReason reason, boolean hasWaited) {
     return switch (reason.getKindCase()) {
-      case NO_CAPACITY -> "; -m or -p asks for less, --wait waits for room";
+      case NO_CAPACITY ->
+          "; -m or -p asks for less, "
+              + (hasWaited ? "a larger --wait waits longer" : "--wait waits for room");
       case KEPT_FOR_EARLIER, QUEUE_FULL -> "; 'gpupool lease queue' shows the requests that wait";
       case SERVERS_DRAINING ->
           "; wait for others, or have an admin put it back with 'gpupool server uncordon "

@@ -53,6 +53,18 @@ class LeaseAdviceTest {
   }
 
   @Test
+  void refusal_afterAWait_saysToWaitLonger() {
+    Refused refusal =
+        Refused.newBuilder()
+            .setWaitedMillis(5000)
+            .setReason(RejectionSamples.of(KindCase.NO_CAPACITY))
+            .build();
+    assertThat(LeaseAdvice.text(refusal))
+        .startsWith("waited 5s; ")
+        .endsWith("; -m or -p asks for less, a larger --wait waits longer");
+  }
+
+  @Test
   void refusal_ofAField_namesItsOption() {
     assertThat(text(RejectionSamples.of(KindCase.INVALID_FIELD)))
         .endsWith("; --compute is 0.5; give 1 to 100");
