@@ -2,6 +2,7 @@
 package io.gpupool.command;
 
 import io.gpupool.bench.BenchCommand;
+import io.gpupool.cli.ExitStatus;
 import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.agent.AgentCommand;
@@ -43,9 +44,10 @@ import picocli.CommandLine.ScopeType;
     exitCodeList = {
       "0:success",
       "1:the command failed",
-      "2:wrong usage",
+      "2:wrong usage, or a request that the pool can never grant",
       "69:the pool cannot be reached (of run)",
-      "75:no lease (of run)"
+      "75:no lease now; the same request may succeed later (of run)",
+      "77:the pool denies access (of run)"
     })
 public final class GpupoolCommand {
   /** Subcommands by name, in the order of the help. */
@@ -113,10 +115,7 @@ public final class GpupoolCommand {
               : LeaseAdvice.text(PoolRequestException.of(failure, poolOf(line)));
       System.err.println("gpupool: " + message);
       return switch (failure) {
-        case PoolRequestException refusal
-            when refusal.why() == PoolRequestException.Cause.UNREACHABLE ->
-            RunCommand.NO_POOL;
-        case PoolRequestException refusal -> RunCommand.NO_LEASE;
+        case PoolRequestException refusal -> ExitStatus.of(refusal);
         case IllegalArgumentException wrong -> CommandLine.ExitCode.USAGE;
         default -> CommandLine.ExitCode.SOFTWARE;
       };

@@ -4,9 +4,9 @@ package io.gpupool.cli.lease;
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
+import io.gpupool.cli.ExitStatus;
 import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.cli.PoolCommand;
-import io.gpupool.cli.run.RunCommand;
 import io.gpupool.cli.run.RunOptions;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.PoolAddress;
@@ -49,7 +49,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
       Runtime.getRuntime().addShutdownHook(new Thread(() -> lease.release().join()));
       show(lease, pool);
       System.err.println("gpupool: the lease has ended: " + lease.ended().join());
-      return RunCommand.NO_LEASE;
+      return ExitStatus.NO_LEASE;
     }
   }
 
@@ -59,7 +59,7 @@ final class LeaseRequestCommand implements Callable<Integer> {
       return client.requestLease(options.wish().request(holder), this::tellPlace).join();
     } catch (CompletionException e) {
       PoolRequestException refusal = PoolRequestException.of(e, client.address());
-      throw new PoolRequestException(refusal.why(), LeaseAdvice.text(refusal));
+      throw refusal.inWords(LeaseAdvice.text(refusal));
     }
   }
 

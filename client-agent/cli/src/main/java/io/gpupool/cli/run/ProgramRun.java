@@ -176,7 +176,7 @@ public final class ProgramRun {
           refusal.why() == PoolRequestException.Cause.REFUSED
               ? "the lease is refused: " + LeaseAdvice.text(refusal)
               : refusal.getMessage();
-      throw new PoolRequestException(refusal.why(), told);
+      throw refusal.inWords(told);
     }
   }
 

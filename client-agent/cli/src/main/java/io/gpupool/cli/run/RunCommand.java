@@ -14,15 +14,10 @@ import picocli.CommandLine.Parameters;
     description = {
       "Runs a program on GPUs of the pool: leases them, starts the program with the shim in front",
       "of its libraries, passes input, output, signals and its exit status through, and gives the",
-      "lease back. Status 75: no lease; 69: no pool there; 126, 127: no such program."
+      "lease back. Status 75: no lease now; 2: the pool can never grant the request; 69: no pool",
+      "there; 77: the pool denies access; 126, 127: no such program."
     })
 public final class RunCommand implements Callable<Integer> {
-  /** Exit status when no lease was granted (EX_TEMPFAIL). */
-  public static final int NO_LEASE = 75;
-
-  /** Exit status when the pool could not be reached (EX_UNAVAILABLE). */
-  public static final int NO_POOL = 69;
-
   private final LocalPool.Starter pools;
 
   @Mixin private RunOptions options;

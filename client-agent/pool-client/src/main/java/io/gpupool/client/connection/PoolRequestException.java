@@ -74,7 +74,12 @@ public final class PoolRequestException extends RuntimeException {
 
   /** Returns the same failure, at one server of several. */
   public PoolRequestException at(String server) {
-    return new PoolRequestException(cause, "server " + server + " of the lease: " + getMessage());
+    return inWords("server " + server + " of the lease: " + getMessage());
+  }
+
+  /** Returns the same failure in the words of an interface. */
+  public PoolRequestException inWords(String message) {
+    return new PoolRequestException(cause, message, refusal);
   }
 
   /** Turns whatever an asynchronous step failed with into a refusal. */
