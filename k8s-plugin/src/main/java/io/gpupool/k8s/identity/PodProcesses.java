@@ -58,7 +58,7 @@ public final class PodProcesses {
   public Owner ownerOf(long pid, long thereTicks) {
     if (pid <= 0) {
       return new Owner.Unknown(
-          "its number is not seen from here: whoever asks must run with the node's processes"
+          "its number is not seen from here: the agent must run with the node's processes"
               + " (hostPID)");
     }
     Path process = proc.resolve(Long.toString(pid));

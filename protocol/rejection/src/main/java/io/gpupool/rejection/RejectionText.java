@@ -159,9 +159,8 @@ public final class RejectionText {
           "all " + reason.getRequests() + " places in this server's queue are taken; ask later";
       case SCOPE_TENANT, SCOPE_UNSPECIFIED, UNRECOGNIZED ->
           (reason.getName().isEmpty()
-                  ? "whoever has no tenant"
-                  : "tenant '" + reason.getName() + "'")
-              + " has "
+                  ? "callers without a tenant have "
+                  : "tenant '" + reason.getName() + "' has ")
               + reason.getRequests()
               + " requests in the queue already; withdraw some";
     };

@@ -74,6 +74,14 @@ class RejectionTextTest {
   }
 
   @Test
+  void of_queueFullOfRequestsWithoutATenant_namesTheirCallers() {
+    RejectionReason.Builder reason = RejectionSamples.of(KindCase.QUEUE_FULL).toBuilder();
+    reason.getQueueFullBuilder().clearName();
+    assertThat(RejectionText.of(reason.build()))
+        .isEqualTo("callers without a tenant have 64 requests in the queue already; withdraw some");
+  }
+
+  @Test
   void of_holderWhomTheCallerMayNotSee_isNotNamed() {
     RejectionReason sample = RejectionSamples.of(KindCase.NO_CAPACITY);
     NoCapacity.Builder full = sample.getNoCapacity().toBuilder();

@@ -128,7 +128,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
       refuseOnceAsked(
           new PoolRequestException(
               PoolRequestException.Cause.INTERNAL,
-              "the node does not tell whose program this is: " + e));
+              "the node does not know the pod of this program: " + e));
     }
   }
 

@@ -171,7 +171,10 @@ public final class LeaseCommand {
     @Parameters(arity = "1..*", paramLabel = "LEASE", description = "ids, such as L12 or Q7")
     private List<String> ids;
 
-    @Option(names = "--reason", paramLabel = "TEXT", description = "told to their holders")
+    @Option(
+        names = "--reason",
+        paramLabel = "TEXT",
+        description = "reason, as their holders see it")
     private String reason = "";
 
     @Override

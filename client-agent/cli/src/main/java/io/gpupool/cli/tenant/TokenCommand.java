@@ -65,7 +65,7 @@ final class TokenCommand {
         "GPUPOOL_TOKEN, or into a file that GPUPOOL_TOKEN_FILE names."
       })
   static final class Create extends PoolCommand {
-    @Parameters(index = "0", paramLabel = "TENANT", description = "whose token it is")
+    @Parameters(index = "0", paramLabel = "TENANT", description = "tenant of the token")
     private String tenant;
 
     @Option(

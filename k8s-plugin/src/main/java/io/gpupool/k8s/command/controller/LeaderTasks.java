@@ -126,8 +126,7 @@ final class LeaderTasks implements AutoCloseable {
     Namespace system = client.namespaces().withName("kube-system").get();
     if (system == null) {
       throw new IllegalStateException(
-          "there is no namespace kube-system, by whose UID this cluster is told from others: give"
-              + " --cluster");
+          "there is no namespace kube-system, whose UID identifies this cluster: give --cluster");
     }
     return system.getMetadata().getUid();
   }

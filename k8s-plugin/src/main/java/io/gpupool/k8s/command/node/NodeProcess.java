@@ -152,7 +152,7 @@ final class NodeProcess implements AutoCloseable {
     }
     // Pods that a kubelet starts earlier would be refused for want of devices.
     poolKnown |= gpus.healthyGpus().isPresent();
-    return poolKnown ? Optional.empty() : Optional.of("the pool has not told what it has (yet)");
+    return poolKnown ? Optional.empty() : Optional.of("the pool has not reported its GPUs yet");
   }
 
   private void measure(ProcessMeters meters) {

@@ -142,7 +142,7 @@ public final class ServerCommand implements Callable<Integer> {
       names = "--clear-call-streams",
       description = {
         "call streams in clear text although the rest speaks TLS: programs then talk to their workers",
-        "themselves, which is faster, over a network where nobody listens"
+        "themselves, which is faster, over a network that nobody can read"
       })
   private boolean clearCallStreams;
 

@@ -52,8 +52,8 @@ public final class LeaseRequestTracker {
     if (key.isEmpty() && request.getWaitMillis() > 0) {
       throw new ProblemException(
           400,
-          "a request that may wait needs an Idempotency-Key: whoever makes it again with the same"
-              + " key and body is told what came of it");
+          "a request that may wait needs an Idempotency-Key: the same request with the same key"
+              + " gets its outcome");
     }
     if (request.getGraceMillis() == 0) {
       request.setGraceMillis(DEFAULT_GRACE_MILLIS);

@@ -61,6 +61,8 @@ public record Principal(
           + "/"
           + HolderName.plain(identity.get().subject());
     }
-    return token.map(hash -> tenant + "/" + hash.id()).orElse(tenant.isEmpty() ? "anyone" : tenant);
+    return token
+        .map(hash -> tenant + "/" + hash.id())
+        .orElse(tenant.isEmpty() ? "anonymous" : tenant);
   }
 }

@@ -43,7 +43,9 @@ final class OidcIssuer implements Issuer {
               + ")");
     }
     String subject =
-        claims.text("sub").orElseThrow(() -> new TokenRejectedException("it is of nobody (sub)"));
+        claims
+            .text("sub")
+            .orElseThrow(() -> new TokenRejectedException("it names no subject (sub)"));
     return new FederatedIdentity(
         subject, tenants.getFirst(), claims.texts(options.roleClaim()), validUntilMillis);
   }

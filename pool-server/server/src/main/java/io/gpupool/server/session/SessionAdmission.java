@@ -39,8 +39,8 @@ final class SessionAdmission {
     long own = sessions.stream().filter(s -> s.lease().tenant().equals(lease.tenant())).count();
     if (own >= limits.perTenant()) {
       throw new InvalidRequestException(
-          named(lease.tenant())
-              + " has "
+          named(lease.tenant(), "has", "have")
+              + " "
               + own
               + " sessions on this server already (--tenant-sessions); end some programs");
     }
@@ -52,8 +52,8 @@ final class SessionAdmission {
     }
     if (!rate.take(lease.tenant())) {
       throw new InvalidRequestException(
-          named(lease.tenant())
-              + " opens more than "
+          named(lease.tenant(), "opens", "open")
+              + " more than "
               + limits.perSecond()
               + " sessions a second (--session-rate); start programs more slowly");
     }
@@ -63,7 +63,9 @@ final class SessionAdmission {
     }
   }
 
-  private static String named(String tenant) {
-    return tenant.isEmpty() ? "whoever has no tenant" : "tenant '" + tenant + "'";
+  private static String named(String tenant, String verb, String pluralVerb) {
+    return tenant.isEmpty()
+        ? "callers without a tenant " + pluralVerb
+        : "tenant '" + tenant + "' " + verb;
   }
 }

@@ -139,7 +139,7 @@ public final class AuthInterceptor implements ServerInterceptor {
     String method = call.getMethodDescriptor().getFullMethodName();
     Optional<Role> least = TABLE.get(method);
     if (least == null) {
-      return refuse(call, Status.PERMISSION_DENIED, "nobody may call " + method);
+      return refuse(call, Status.PERMISSION_DENIED, "no caller may call " + method);
     }
     if (least.isEmpty()) {
       return calls.unproven(call, () -> next.startCall(call, headers));

@@ -106,7 +106,7 @@ class DrainsTest {
     timers.pass(59_999);
     assertThat(ended).isEmpty();
     timers.pass(2);
-    assertThat(ended).containsExactly("server gpu-1 is drained (by anyone), and time is up");
+    assertThat(ended).containsExactly("server gpu-1 is drained (by anonymous), and time is up");
     assertThat(ground.drains.state(HERE)).isEqualTo(Drains.State.DRAINED);
   }
 
