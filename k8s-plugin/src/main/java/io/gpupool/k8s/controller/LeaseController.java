@@ -66,7 +66,7 @@ public final class LeaseController implements AutoCloseable {
     Port port = new Port(releases);
     pods =
         new Pods(
-            new PodLeases.Surroundings(port, writer, loop, times, random),
+            new PodLeases.SharedServices(port, writer, loop, times, random),
             writer,
             tenants,
             nodes,

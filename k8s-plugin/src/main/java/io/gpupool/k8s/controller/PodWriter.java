@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  * A writer of pods' states. It writes news at once, and places in the queue from time to time, less
  * often the more pods wait. Owned by the controller's thread.
  */
-final class PodWriter implements PodLeases.Teller {
+final class PodWriter implements PodLeases.Reporter {
   private static final Set<Reason> URGENT =
       Set.of(Reason.GRANTED, Reason.REFUSED, Reason.GIVEN_BACK);
 

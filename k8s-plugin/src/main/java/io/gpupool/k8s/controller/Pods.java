@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
 final class Pods {
   private static final Logger LOG = LoggerFactory.getLogger(Pods.class);
 
-  private final PodLeases.Surroundings around;
+  private final PodLeases.SharedServices services;
   private final PodWriter writer;
   private final NamespaceTenants tenants;
   private final Nodes nodes;
@@ -50,17 +50,17 @@ final class Pods {
   }
 
   Pods(
-      PodLeases.Surroundings around,
+      PodLeases.SharedServices services,
       PodWriter writer,
       NamespaceTenants tenants,
       Nodes nodes,
       LeaseRequests requests) {
-    this.around = around;
+    this.services = services;
     this.writer = writer;
     this.tenants = tenants;
     this.nodes = nodes;
     this.requests = requests;
-    lookEvery = around.times().nodeGone().dividedBy(10);
+    lookEvery = services.times().nodeGone().dividedBy(10);
   }
 
   /**
@@ -85,7 +85,7 @@ final class Pods {
     List.copyOf(byUid.values()).stream()
         .filter(pod -> isOver(pod) != pod.leases.isOver() || pod.leases.isOver())
         .forEach(this::refresh);
-    around.timers().after(lookEvery, this::look);
+    services.timers().after(lookEvery, this::look);
   }
 
   void seen(PodFacts facts) {
@@ -122,7 +122,7 @@ final class Pods {
                     facts,
                     request,
                     tenants.mostPriority(facts.key().namespace()).orElse(Integer.MAX_VALUE)));
-    return new PodLeases(facts, request, asked, around);
+    return new PodLeases(facts, request, asked, services);
   }
 
   private void refuse(PodFacts facts) {

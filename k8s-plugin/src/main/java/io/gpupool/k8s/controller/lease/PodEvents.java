@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
  * controller's thread.
  */
 final class PodEvents {
-  private final PodLeases.Surroundings around;
+  private final PodLeases.SharedServices services;
   private final Map<Reason, Long> atNanos = new EnumMap<>(Reason.class);
   private final Map<Reason, String> texts = new EnumMap<>(Reason.class);
   private @Nullable Reason last;
   private Timers.Cancellable soon = Timers.Cancellable.NOTHING;
 
   /** Does not repeat what an earlier controller has reported. */
-  PodEvents(PodFacts pod, PodLeases.Surroundings around) {
-    this.around = around;
+  PodEvents(PodFacts pod, PodLeases.SharedServices services) {
+    this.services = services;
     last = told(pod.told());
   }
 
@@ -33,7 +33,7 @@ final class PodEvents {
     }
     for (Reason reason : Reason.values()) {
       if (reason.text().equals(told.reason())) {
-        atNanos.put(reason, around.timers().nowNanos());
+        atNanos.put(reason, services.timers().nowNanos());
         texts.put(reason, withoutPlace(told.message()));
         return reason;
       }
@@ -50,14 +50,14 @@ final class PodEvents {
     soon.cancel();
     if (last == null && !state.isGranted()) {
       // Most pods that wait do so only for a moment.
-      soon = around.timers().after(around.times().reports().quiet(), () -> tell(pod, state));
+      soon = services.timers().after(services.times().reports().quiet(), () -> tell(pod, state));
     } else {
       tell(pod, state);
     }
   }
 
   private void tell(PodFacts pod, PodState state) {
-    around.teller().state(pod, state);
+    services.reporter().state(pod, state);
     event(pod.key(), state);
     last = state.reason();
   }
@@ -68,19 +68,19 @@ final class PodEvents {
       return;
     }
     String text = withoutPlace(state.message());
-    long nowNanos = around.timers().nowNanos();
+    long nowNanos = services.timers().nowNanos();
     Long before = atNanos.get(reason);
     boolean news =
         reason == Reason.GRANTED
             ? !text.equals(texts.get(reason)) || last != reason
             : before == null
                 || !text.equals(texts.get(reason))
-                    && nowNanos - before >= around.times().reports().repeated().toNanos();
+                    && nowNanos - before >= services.times().reports().repeated().toNanos();
     if (news) {
       atNanos.put(reason, nowNanos);
       texts.put(reason, text);
       boolean warning = reason == Reason.REFUSED || reason == Reason.GIVEN_BACK;
-      around.teller().event(pod, warning, "Lease" + reason.text(), state.message());
+      services.reporter().event(pod, warning, "Lease" + reason.text(), state.message());
     }
   }
 
@@ -89,8 +89,8 @@ final class PodEvents {
   }
 
   void lost(PodKey pod, String container, String lease, String reason, boolean started) {
-    around
-        .teller()
+    services
+        .reporter()
         .event(
             pod,
             true,

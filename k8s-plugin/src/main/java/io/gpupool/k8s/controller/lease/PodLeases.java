@@ -27,18 +27,18 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PodLeases {
   /** The recipient of reports on a pod. */
-  public interface Teller {
+  public interface Reporter {
     void state(PodFacts pod, PodState state);
 
     void event(PodKey pod, boolean warning, String reason, String message);
   }
 
   /** The objects that all pods share. */
-  public record Surroundings(
-      LeasePool pool, Teller teller, Timers timers, Times times, RandomGenerator random) {}
+  public record SharedServices(
+      LeasePool pool, Reporter reporter, Timers timers, Times times, RandomGenerator random) {}
 
   final PodKey key;
-  private final Surroundings around;
+  private final SharedServices services;
   private final LeasePlan plan;
   private final List<PodLease> claims;
   private final PodEvents events;
@@ -65,18 +65,18 @@ public final class PodLeases {
       PodFacts facts,
       PodRequest request,
       Function<RequiredLease, LeaseRequest> requests,
-      Surroundings around) {
+      SharedServices services) {
     this.facts = facts;
-    this.around = around;
+    this.services = services;
     key = facts.key();
     plan = LeasePlan.of(request, facts.containers());
     partialPauses =
         BackOff.jittered(
-            around.times.partial().dividedBy(2),
-            around.times.partial().multipliedBy(2),
-            around.random);
-    events = new PodEvents(facts, around);
-    notHeldSinceNanos = around.timers.nowNanos();
+            services.times.partial().dividedBy(2),
+            services.times.partial().multipliedBy(2),
+            services.random);
+    events = new PodEvents(facts, services);
+    notHeldSinceNanos = services.timers.nowNanos();
     ungatedNanos = notHeldSinceNanos;
     unplaced = facts.told() != null && facts.told().reason().equals(Reason.GIVEN_BACK.text());
     claims =
@@ -84,10 +84,10 @@ public final class PodLeases {
             .map(wanted ->
                 new PodLease(
                     wanted,
-                    around.pool,
-                    around.timers,
-                    around.times,
-                    around.random,
+                    services.pool,
+                    services.timers,
+                    services.times,
+                    services.random,
                     () -> requests.apply(wanted),
                     new Owner()))
             .toList();
@@ -124,7 +124,7 @@ public final class PodLeases {
    */
   public void update(PodFacts now, boolean isOver, boolean ask, @Nullable PodState why) {
     if (facts.isGated() && !now.isGated()) {
-      ungatedNanos = around.timers.nowNanos();
+      ungatedNanos = services.timers.nowNanos();
     }
     facts = now;
     over = isOver;
@@ -176,7 +176,7 @@ public final class PodLeases {
       }
     } else if (mayAsk && !pausing) {
       if (notHeldSinceNanos == 0) {
-        notHeldSinceNanos = around.timers.nowNanos();
+        notHeldSinceNanos = services.timers.nowNanos();
       }
       breakPartial();
     }
@@ -193,10 +193,10 @@ public final class PodLeases {
     }
     long sinceNanos = held.stream().mapToLong(PodLease::sinceNanos).max().orElseThrow();
     long leftNanos =
-        around.times.unplaced().toNanos()
-            - (around.timers.nowNanos() - Math.max(sinceNanos, ungatedNanos));
+        services.times.unplaced().toNanos()
+            - (services.timers.nowNanos() - Math.max(sinceNanos, ungatedNanos));
     if (leftNanos > 0) {
-      look = around.timers.after(Duration.ofNanos(leftNanos), this::update);
+      look = services.timers.after(Duration.ofNanos(leftNanos), this::update);
       return;
     }
     unplaced = true;
@@ -254,20 +254,20 @@ public final class PodLeases {
             .min()
             .orElseThrow();
     long leftNanos =
-        around.times.partial().toNanos()
-            - (around.timers.nowNanos() - Math.max(sinceNanos, notHeldSinceNanos));
+        services.times.partial().toNanos()
+            - (services.timers.nowNanos() - Math.max(sinceNanos, notHeldSinceNanos));
     if (leftNanos > 0) {
-      look = around.timers.after(Duration.ofNanos(leftNanos), this::update);
+      look = services.timers.after(Duration.ofNanos(leftNanos), this::update);
       return;
     }
     pausing = true;
     needed.forEach(claim -> claim.giveBack("its pod waits for others beside it"));
     look =
-        around.timers.after(
+        services.timers.after(
             partialPauses.next(),
             () -> {
               pausing = false;
-              notHeldSinceNanos = around.timers.nowNanos();
+              notHeldSinceNanos = services.timers.nowNanos();
               update();
             });
   }
@@ -289,7 +289,7 @@ public final class PodLeases {
     }
     Optional<PodState> now =
         unplaced
-            ? Optional.of(PodTexts.givenBack(around.times.unplaced(), leases()))
+            ? Optional.of(PodTexts.givenBack(services.times.unplaced(), leases()))
             : mayAsk || whyNot == null
                 ? PodTexts.state(needed(), pausing, leases())
                 : Optional.of(whyNot);

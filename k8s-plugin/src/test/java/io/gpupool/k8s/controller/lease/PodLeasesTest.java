@@ -69,7 +69,7 @@ class PodLeasesTest {
             new PodRequest(asked, Map.of(), 0),
             wanted ->
                 LeaseRequest.newBuilder().setRequestId(wanted.container()).setResumed(true).build(),
-            new PodLeases.Surroundings(
+            new PodLeases.SharedServices(
                 pool, story, timers, ControllerOptions.Times.USUAL, new Random(seed)));
     update(false);
   }
@@ -79,7 +79,7 @@ class PodLeasesTest {
   }
 
   /** What was told. */
-  private static final class Story implements PodLeases.Teller {
+  private static final class Story implements PodLeases.Reporter {
     private final List<String> events = new ArrayList<>();
     private Optional<PodState> state = Optional.empty();
 
