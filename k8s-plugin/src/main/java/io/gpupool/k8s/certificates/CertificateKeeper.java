@@ -5,6 +5,7 @@ import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.gpupool.k8s.api.Failures;
+import io.gpupool.runtime.BackgroundThread;
 import java.net.HttpURLConnection;
 import java.time.Clock;
 import java.time.Duration;
@@ -32,7 +33,7 @@ public final class CertificateKeeper implements AutoCloseable {
   private final List<Service> services;
   private final Lifetimes lifetimes;
   private final Clock clock;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private String failure = "";
 
   CertificateKeeper(
@@ -42,7 +43,7 @@ public final class CertificateKeeper implements AutoCloseable {
     services = Service.ofRelease(release, namespace);
     this.lifetimes = lifetimes;
     this.clock = clock;
-    thread = Thread.ofPlatform().name("certificates").daemon().unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofPlatform().name("certificates").daemon(), this::run);
   }
 
   /**
@@ -150,11 +151,6 @@ public final class CertificateKeeper implements AutoCloseable {
   /** Waits until nothing is being written any more. */
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.k8s.deviceplugin;
 
+import io.gpupool.runtime.BackgroundThread;
 import io.gpupool.runtime.StateChangeLogger;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
@@ -21,7 +22,7 @@ public final class DevicePlugin implements AutoCloseable {
   private final EventLoopGroup loops;
   private final DevicePluginService service;
   private final PoolState.Subscription subscription;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private volatile boolean closed;
   private volatile boolean serving;
 
@@ -37,7 +38,7 @@ public final class DevicePlugin implements AutoCloseable {
     service = new DevicePluginService(poolState, options);
     registration = new KubeletRegistration(options, loops);
     subscription = poolState.onChange(service::refresh);
-    thread = Thread.ofPlatform().name("device-plugin").daemon().unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofPlatform().name("device-plugin").daemon(), this::run);
   }
 
   /**
@@ -132,11 +133,6 @@ public final class DevicePlugin implements AutoCloseable {
   public void close() {
     closed = true;
     subscription.close();
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 }

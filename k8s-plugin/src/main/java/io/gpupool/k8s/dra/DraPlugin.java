@@ -8,6 +8,7 @@ import io.gpupool.k8s.pluginregistration.v1.PluginInfo;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationGrpc;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationStatus;
 import io.gpupool.k8s.pluginregistration.v1.RegistrationStatusResponse;
+import io.gpupool.runtime.BackgroundThread;
 import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.BindableService;
 import io.grpc.ManagedChannel;
@@ -35,7 +36,7 @@ public final class DraPlugin implements AutoCloseable {
   private final Path registry;
   private final DraService service;
   private final EventLoopGroup loops;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private volatile boolean registered;
 
   // Owned by the thread.
@@ -48,7 +49,7 @@ public final class DraPlugin implements AutoCloseable {
     registry = kubeletFolder.resolve("plugins_registry");
     service = new DraService(claims);
     this.loops = loops;
-    thread = Thread.ofPlatform().name("gpupool-dra").daemon().unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofPlatform().name("gpupool-dra").daemon(), this::run);
   }
 
   /**
@@ -141,12 +142,7 @@ public final class DraPlugin implements AutoCloseable {
 
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 
   /** The service that tells the kubelet where the driver is. */

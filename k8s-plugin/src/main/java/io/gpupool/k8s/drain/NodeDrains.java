@@ -17,6 +17,7 @@ import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.k8s.api.SlimStore;
+import io.gpupool.runtime.BackgroundThread;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -46,7 +47,7 @@ public final class NodeDrains implements AutoCloseable {
   private final Duration every;
   private final SharedIndexInformer<Node> nodes;
   private final SharedIndexInformer<Pod> pods;
-  private final Thread thread;
+  private final BackgroundThread thread;
 
   /** The node of each server whose drain the pool has confirmed, at the time of the drain. */
   private final Map<String, String> confirmed = new HashMap<>();
@@ -72,7 +73,7 @@ public final class NodeDrains implements AutoCloseable {
             .inNamespace(namespace)
             .withLabel("app.kubernetes.io/component", "server")
             .runnableInformer(0);
-    thread = Thread.ofPlatform().name("node-drains").daemon().unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofPlatform().name("node-drains").daemon(), this::run);
   }
 
   /**
@@ -238,11 +239,6 @@ public final class NodeDrains implements AutoCloseable {
 
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 }

@@ -12,6 +12,7 @@ import io.gpupool.k8s.controller.options.ControllerOptions;
 import io.gpupool.k8s.dra.DraController;
 import io.gpupool.k8s.dra.DraOptions;
 import io.gpupool.k8s.drain.NodeDrains;
+import io.gpupool.runtime.BackgroundThread;
 import io.gpupool.runtime.StateChangeLogger;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
@@ -34,7 +35,7 @@ final class LeaderTasks implements AutoCloseable {
   private final PoolConnections pool;
   private final Plan plan;
   private final @Nullable CertificateKeeper keeper;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private volatile @Nullable LeaseController leases;
   private volatile @Nullable DraController claims;
   private @Nullable ManagedChannel drainsPool;
@@ -65,7 +66,7 @@ final class LeaderTasks implements AutoCloseable {
         lifetimes == null
             ? null
             : CertificateKeeper.start(client, plan.release(), plan.namespace(), lifetimes);
-    thread = Thread.ofVirtual().name("leases").unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofVirtual().name("leases"), this::run);
   }
 
   /** Begins the tasks; whatever cannot be reached is retried. */
@@ -133,12 +134,7 @@ final class LeaderTasks implements AutoCloseable {
 
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
     if (drains != null) {
       drains.close();
     }

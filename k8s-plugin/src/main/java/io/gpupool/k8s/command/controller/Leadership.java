@@ -5,6 +5,7 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderCallbacks;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderElectionConfigBuilder;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderElector;
+import io.gpupool.runtime.BackgroundThread;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -36,14 +37,14 @@ final class Leadership implements AutoCloseable {
   private final KubernetesClient client;
   private final ElectionLock lock;
   private final Supplier<AutoCloseable> term;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private volatile boolean leading;
 
   private Leadership(KubernetesClient client, ElectionLock lock, Supplier<AutoCloseable> term) {
     this.client = client;
     this.lock = lock;
     this.term = term;
-    thread = Thread.ofPlatform().name("leadership").daemon().unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofPlatform().name("leadership").daemon(), this::run);
   }
 
   /**
@@ -134,11 +135,6 @@ final class Leadership implements AutoCloseable {
   /** Ends the leader's work, and then lets another be elected. */
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 }

@@ -8,6 +8,7 @@ import io.gpupool.k8s.admission.Admission.Reviews;
 import io.gpupool.k8s.admission.Settings;
 import io.gpupool.k8s.admission.WebhookServer;
 import io.gpupool.k8s.api.Failures;
+import io.gpupool.runtime.BackgroundThread;
 import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -35,7 +36,7 @@ final class Webhook implements AutoCloseable {
   private final WebhookCertificate certificate;
   private final Supplier<OptionalLong> gpuMemoryBytes;
   private final Reviews reviews;
-  private final Thread thread;
+  private final BackgroundThread thread;
   private volatile @Nullable TlsContext tls;
   private volatile @Nullable WebhookServer server;
   private volatile String waitsFor = "the webhook is being started";
@@ -51,7 +52,7 @@ final class Webhook implements AutoCloseable {
     this.certificate = certificate;
     this.gpuMemoryBytes = gpuMemoryBytes;
     this.reviews = reviews;
-    thread = Thread.ofVirtual().name("webhook").unstarted(this::run);
+    thread = new BackgroundThread(Thread.ofVirtual().name("webhook"), this::run);
   }
 
   /**
@@ -171,12 +172,7 @@ final class Webhook implements AutoCloseable {
 
   @Override
   public void close() {
-    thread.interrupt();
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
     if (server != null) {
       server.close();
     }
