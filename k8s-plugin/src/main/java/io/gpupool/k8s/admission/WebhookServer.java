@@ -2,11 +2,11 @@
 package io.gpupool.k8s.admission;
 
 import com.sun.net.httpserver.HttpExchange;
+import io.gpupool.transport.http.HttpAnswer;
 import io.gpupool.transport.http.HttpPort;
 import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -23,14 +23,6 @@ public final class WebhookServer implements AutoCloseable {
 
   private final HttpPort http;
   private final Admission admission;
-
-  /** An HTTP response. */
-  private record Answer(int status, String type, byte[] body) {
-    static Answer text(int status, String text) {
-      return new Answer(
-          status, "text/plain; charset=utf-8", (text + "\n").getBytes(StandardCharsets.UTF_8));
-    }
-  }
 
   private WebhookServer(HttpPort http, Admission admission) {
     this.http = http;
@@ -64,54 +56,50 @@ public final class WebhookServer implements AutoCloseable {
 
   private void handle(HttpExchange exchange) throws IOException {
     try (exchange) {
-      Answer answer;
+      HttpAnswer answer;
       try {
         answer = answer(exchange);
       } catch (RuntimeException | StackOverflowError e) {
         LOG.error("a review failed", e);
-        answer = Answer.text(500, "the webhook has failed; its log says how");
+        answer = HttpAnswer.text(500, "the webhook has failed; its log says how");
       }
-      exchange.getResponseHeaders().set("Content-Type", answer.type());
-      boolean head = exchange.getRequestMethod().equals("HEAD");
-      exchange.sendResponseHeaders(answer.status(), head ? -1 : answer.body().length);
-      if (!head) {
-        exchange.getResponseBody().write(answer.body());
-      }
+      answer.send(exchange);
     }
   }
 
-  private Answer answer(HttpExchange exchange) throws IOException {
+  private HttpAnswer answer(HttpExchange exchange) throws IOException {
     String method = exchange.getRequestMethod();
     return switch (exchange.getRequestURI().getPath()) {
       case "/healthz" ->
           method.equals("GET") || method.equals("HEAD")
-              ? Answer.text(200, "ok")
+              ? HttpAnswer.text(200, "ok")
               : notAllowed(exchange, "GET, HEAD");
       case "/mutate" -> method.equals("POST") ? mutate(exchange) : notAllowed(exchange, "POST");
-      default -> Answer.text(404, "there are POST /mutate and GET /healthz");
+      default -> HttpAnswer.text(404, "there are POST /mutate and GET /healthz");
     };
   }
 
-  private static Answer notAllowed(HttpExchange exchange, String allowed) {
+  private static HttpAnswer notAllowed(HttpExchange exchange, String allowed) {
     exchange.getResponseHeaders().set("Allow", allowed);
-    return Answer.text(405, "allowed methods: " + allowed);
+    return HttpAnswer.text(405, "allowed methods: " + allowed);
   }
 
-  private Answer mutate(HttpExchange exchange) throws IOException {
+  private HttpAnswer mutate(HttpExchange exchange) throws IOException {
     String header = exchange.getRequestHeaders().getFirst("Content-Type");
     String type = header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
     if (!type.equals(JSON)) {
-      return Answer.text(415, "the body is to be JSON; say so with 'Content-Type: " + JSON + "'");
+      return HttpAnswer.text(
+          415, "the body must be JSON; say so with 'Content-Type: " + JSON + "'");
     }
     byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
     if (body.length > MAX_BODY_BYTES) {
-      return Answer.text(413, "the body has over " + MAX_BODY_BYTES + " bytes");
+      return HttpAnswer.text(413, "the body has over " + MAX_BODY_BYTES + " bytes");
     }
     try {
-      return new Answer(200, JSON, admission.answer(body));
+      return new HttpAnswer(200, JSON, admission.answer(body));
     } catch (MalformedReviewException e) {
       LOG.warn("no review: {}", e.getMessage());
-      return Answer.text(400, String.valueOf(e.getMessage()));
+      return HttpAnswer.text(400, String.valueOf(e.getMessage()));
     }
   }
 }

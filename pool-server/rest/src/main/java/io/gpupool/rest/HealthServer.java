@@ -3,11 +3,11 @@ package io.gpupool.rest;
 
 import com.sun.net.httpserver.HttpExchange;
 import io.gpupool.server.view.PoolReader;
+import io.gpupool.transport.http.HttpAnswer;
 import io.gpupool.transport.http.HttpPort;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -59,15 +59,19 @@ public final class HealthServer implements AutoCloseable {
       String method = exchange.getRequestMethod();
       if (!method.equals("GET") && !method.equals("HEAD")) {
         exchange.getResponseHeaders().set("Allow", "GET, HEAD");
-        answer(exchange, 405, "health is asked for with GET");
+        HttpAnswer.text(405, "allowed methods: GET, HEAD").send(exchange);
         return;
       }
-      switch (exchange.getRequestURI().getPath()) {
-        case "/healthz" -> answer(exchange, trouble().filter(Trouble::isDeath));
-        case "/readyz" -> answer(exchange, trouble());
-        default -> answer(exchange, 404, "this port has /healthz and /readyz");
-      }
+      answer(exchange.getRequestURI().getPath()).send(exchange);
     }
+  }
+
+  private HttpAnswer answer(String path) {
+    return switch (path) {
+      case "/healthz" -> answer(trouble().filter(Trouble::isDeath));
+      case "/readyz" -> answer(trouble());
+      default -> HttpAnswer.text(404, "this port has /healthz and /readyz");
+    };
   }
 
   /**
@@ -92,18 +96,9 @@ public final class HealthServer implements AutoCloseable {
     }
   }
 
-  private static void answer(HttpExchange exchange, Optional<Trouble> trouble) throws IOException {
-    answer(exchange, trouble.isEmpty() ? 200 : 503, trouble.map(Trouble::reason).orElse("ok"));
-  }
-
-  private static void answer(HttpExchange exchange, int status, String text) throws IOException {
-    byte[] body = (text + "\n").getBytes(StandardCharsets.UTF_8);
-    exchange.getResponseHeaders().set("Content-Type", "text/plain; charset=utf-8");
-    boolean head = exchange.getRequestMethod().equals("HEAD");
-    exchange.sendResponseHeaders(status, head ? -1 : body.length);
-    if (!head) {
-      exchange.getResponseBody().write(body);
-    }
+  private static HttpAnswer answer(Optional<Trouble> trouble) {
+    return HttpAnswer.text(
+        trouble.isEmpty() ? 200 : 503, trouble.map(Trouble::reason).orElse("ok"));
   }
 
   @Override

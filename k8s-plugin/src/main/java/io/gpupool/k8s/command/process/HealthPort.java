@@ -2,24 +2,21 @@
 package io.gpupool.k8s.command.process;
 
 import com.sun.net.httpserver.HttpExchange;
+import io.gpupool.transport.http.HttpAnswer;
 import io.gpupool.transport.http.HttpPort;
 import io.gpupool.transport.metrics.MeterPage;
 import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The HTTP port for the kubelet's probes and for Prometheus: {@code GET /healthz}, {@code /readyz}
  * and {@code /metrics}.
  */
 public final class HealthPort implements AutoCloseable {
-  private static final String TEXT = "text/plain; charset=utf-8";
-
   private final HttpPort http;
   private final Supplier<Optional<String>> broken;
   private final Supplier<Optional<String>> unready;
@@ -64,35 +61,27 @@ public final class HealthPort implements AutoCloseable {
       String method = exchange.getRequestMethod();
       if (!method.equals("GET") && !method.equals("HEAD")) {
         exchange.getResponseHeaders().set("Allow", "GET, HEAD");
-        answer(exchange, 405, TEXT, "allowed methods: GET\n");
+        HttpAnswer.text(405, "allowed methods: GET, HEAD").send(exchange);
         return;
       }
-      switch (exchange.getRequestURI().getPath()) {
-        case "/healthz" -> answer(exchange, broken.get().orElse(null));
-        case "/readyz" -> answer(exchange, unready.get().orElse(null));
-        case "/metrics" -> answer(exchange, 200, MeterPage.TYPE, meters.page(name -> true));
-        default -> answer(exchange, 404, TEXT, "there are /healthz, /readyz and /metrics\n");
-      }
+      answer(exchange.getRequestURI().getPath()).send(exchange);
     }
   }
 
-  private static void answer(HttpExchange exchange, @Nullable String problem) throws IOException {
-    answer(
-        exchange,
-        problem == null ? 200 : 503,
-        TEXT,
-        Objects.requireNonNullElse(problem, "ok") + "\n");
+  private HttpAnswer answer(String path) {
+    return switch (path) {
+      case "/healthz" -> answer(broken);
+      case "/readyz" -> answer(unready);
+      case "/metrics" ->
+          new HttpAnswer(
+              200, MeterPage.TYPE, meters.page(name -> true).getBytes(StandardCharsets.UTF_8));
+      default -> HttpAnswer.text(404, "there are /healthz, /readyz and /metrics");
+    };
   }
 
-  private static void answer(HttpExchange exchange, int status, String type, String text)
-      throws IOException {
-    byte[] body = text.getBytes(StandardCharsets.UTF_8);
-    exchange.getResponseHeaders().set("Content-Type", type);
-    boolean head = exchange.getRequestMethod().equals("HEAD");
-    exchange.sendResponseHeaders(status, head ? -1 : body.length);
-    if (!head) {
-      exchange.getResponseBody().write(body);
-    }
+  private static HttpAnswer answer(Supplier<Optional<String>> check) {
+    Optional<String> problem = check.get();
+    return HttpAnswer.text(problem.isEmpty() ? 200 : 503, problem.orElse("ok"));
   }
 
   @Override

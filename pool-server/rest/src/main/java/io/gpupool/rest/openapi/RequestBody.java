@@ -50,7 +50,7 @@ public final class RequestBody {
     if (!type.equals(JSON) && !(isPatch && type.equals(PATCH))) {
       throw new ProblemException(
           415,
-          "the body is to be JSON; say so with 'Content-Type: application/json'",
+          "the body must be JSON; say so with 'Content-Type: application/json'",
           isPatch ? Map.of("Accept", JSON, "Accept-Patch", PATCH) : Map.of("Accept", JSON));
     }
   }
