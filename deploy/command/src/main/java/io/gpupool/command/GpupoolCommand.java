@@ -22,6 +22,7 @@ import io.gpupool.server.command.EmbeddedPool;
 import io.gpupool.server.command.EmbeddedPool.Purpose;
 import io.gpupool.server.command.ServerCommand;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
 import java.util.SequencedMap;
@@ -30,7 +31,9 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.IFactory;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The {@code gpupool} command and its exit statuses. */
 @Command(
@@ -98,8 +101,25 @@ public final class GpupoolCommand {
     if (line.getSubcommands().containsKey("run")) {
       line.getSubcommands().get("run").setStopAtPositional(true);
     }
+    line.setParameterExceptionHandler(GpupoolCommand::explainUsage);
     line.setExecutionExceptionHandler(tellInOneLine());
     return line;
+  }
+
+  /** Prints the error without the list of options, which would scroll it away. */
+  private static int explainUsage(ParameterException failure, String[] arguments) {
+    CommandLine line = failure.getCommandLine();
+    PrintWriter errors = line.getErr();
+    errors.println("gpupool: " + failure.getMessage());
+    if (UnmatchedArgumentException.printSuggestions(failure, errors)) {
+      return CommandLine.ExitCode.USAGE;
+    }
+    if (!line.getSubcommands().isEmpty()) {
+      line.usage(errors);
+    } else {
+      errors.println("'" + line.getCommandSpec().qualifiedName() + " --help' shows the usage");
+    }
+    return CommandLine.ExitCode.USAGE;
   }
 
   private static IExecutionExceptionHandler tellInOneLine() {

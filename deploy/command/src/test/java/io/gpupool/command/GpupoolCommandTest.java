@@ -135,6 +135,21 @@ class GpupoolCommandTest {
     assertThat(errors.toString()).contains("COMMAND");
   }
 
+  @Test
+  void option_thatDoesNotExist_isNamedWithoutTheWholeUsage() {
+    assertThat(execute("run", "--tenant", "vision", "true")).isEqualTo(2);
+    assertThat(errors.toString())
+        .startsWith("gpupool: Unknown option: '--tenant'")
+        .contains("'gpupool run --help' shows the usage")
+        .doesNotContain("--fraction");
+  }
+
+  @Test
+  void subcommand_thatIsMissing_isAskedForWithTheUsage() {
+    assertThat(execute("lease")).isEqualTo(2);
+    assertThat(errors.toString()).contains("Missing required subcommand", "release");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"0", "-1", "1001", "4.5", "soon"})
   void server_inFlightBoundThatCannotBe_isRefusedByName(String millis) {

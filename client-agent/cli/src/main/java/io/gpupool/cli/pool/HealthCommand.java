@@ -42,7 +42,7 @@ public final class HealthCommand extends PoolCommand {
     checks.add(
         "gpus",
         pool.gpus().isEmpty() ? Verdict.FAIL : Verdict.OK,
-        pool.gpus().size() + " on " + pool.servers().size() + " servers",
+        pool.gpus().size() + " on " + servers(pool.servers().size()),
         "start 'gpupool server' on a machine with GPUs");
     for (ServerInfo server : pool.servers()) {
       checks.add(
@@ -80,5 +80,9 @@ public final class HealthCommand extends PoolCommand {
     }
     Arrays.sort(nanos);
     return nanos[ROUND_TRIPS / 2] / 1000;
+  }
+
+  private static String servers(int count) {
+    return count + (count == 1 ? " server" : " servers");
   }
 }
