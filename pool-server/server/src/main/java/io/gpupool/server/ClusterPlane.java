@@ -7,6 +7,7 @@ import io.gpupool.server.lease.cluster.Reconciler;
 import io.gpupool.server.lease.cluster.SessionTerminations;
 import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ServerEndpoint;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.ServerStatus;
 import io.gpupool.server.session.Sessions;
@@ -81,17 +82,16 @@ final class ClusterPlane {
             }));
   }
 
-  /** The record of this server, with its ports. */
+  /** Returns the record of this server, with its ports. */
   ServerEntry entry(int controlPort, int streamPort) {
     return new ServerEntry(
         context.name(),
-        context.host() + ":" + controlPort,
+        new ServerEndpoint(
+            context.host() + ":" + controlPort, streamPort, context.tls().streams().isPresent()),
         BuildVersion.TEXT,
         context.served().backend(),
         context.served().gpus(),
         context.threads().control().wallMillis(),
-        streamPort,
-        context.tls().streams().isPresent(),
         context.served().isMps());
   }
 }

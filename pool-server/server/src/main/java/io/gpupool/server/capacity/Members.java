@@ -31,7 +31,7 @@ public interface Members {
 
   /** {@code HOST:PORT} of the control plane of another server that lives. */
   default Optional<String> addressOf(String server) {
-    return Optional.ofNullable(others().get(server)).map(ServerEntry::address);
+    return Optional.ofNullable(others().get(server)).map(entry -> entry.endpoint().address());
   }
 
   /** A pool of one server, whatever it is called. */

@@ -17,20 +17,18 @@ import java.util.function.Predicate;
  * The record of a granted lease.
  *
  * @param secretHash SHA-256 of its secret
- * @param token with which it was asked for
+ * @param token the token with which it was asked for
+ * @param parts its parts of GPUs; of a lease that has ended, those that servers still have
  * @param grantedAtMillis since 1970
- * @param limits when it ends by itself
- * @param leaseClass what its programs do with a GPU's time
- * @param pod whose it is, if one's
- * @param parts of one that has ended: those whose servers have not given them back
- * @param ending why it has ended, and only its workers may still be alive; empty: it has not
+ * @param limits the limits at which it ends by itself
+ * @param leaseClass the use that its programs make of a GPU's time
+ * @param ending the reason why it has ended, while its workers may still be alive; empty: it has
+ *     not
  */
 public record GrantRecord(
     LeaseSecret.Hash secretHash,
-    HolderName holder,
-    String tenant,
+    LeaseOwner owner,
     Optional<TokenHash> token,
-    Optional<LeasePod> pod,
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
@@ -40,25 +38,37 @@ public record GrantRecord(
     parts = List.copyOf(parts);
   }
 
-  /** One GPU's part, as the pool remembers it whether the GPU is there or not. */
+  /** A part of one GPU, recorded whether the GPU is there or not. */
   public record PartRecord(
       GpuKey gpu, Optional<String> partition, Share share, boolean hard, int milliGpus) {}
+
+  public HolderName holder() {
+    return owner.holder();
+  }
+
+  public String tenant() {
+    return owner.tenant();
+  }
+
+  public Optional<LeasePod> pod() {
+    return Optional.ofNullable(owner.pod());
+  }
 
   public boolean isEnding() {
     return ending.isPresent();
   }
 
-  /** Ended for a reason, unless it was before for another. */
+  /** Returns the record of the lease that ends, unless it ended before for another reason. */
   public GrantRecord nowEnding(String reason) {
     return with(parts, leaseClass, ending.or(() -> Optional.of(reason)));
   }
 
-  /** With other shares of the same GPUs, or of another class. */
+  /** Returns the record with other shares of the same GPUs, or another class. */
   public GrantRecord with(List<PartRecord> otherParts, LeaseClass otherClass) {
     return with(otherParts, otherClass, ending);
   }
 
-  /** Without the parts that are on some servers. */
+  /** Returns the record without the parts that are on some servers. */
   public GrantRecord without(Predicate<String> servers) {
     return with(
         parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(),
@@ -69,23 +79,14 @@ public record GrantRecord(
   private GrantRecord with(
       List<PartRecord> otherParts, LeaseClass otherClass, Optional<String> otherEnding) {
     return new GrantRecord(
-        secretHash,
-        holder,
-        tenant,
-        token,
-        pod,
-        otherParts,
-        grantedAtMillis,
-        limits,
-        otherClass,
-        otherEnding);
+        secretHash, owner, token, otherParts, grantedAtMillis, limits, otherClass, otherEnding);
   }
 
   public boolean isOn(String server) {
     return parts.stream().anyMatch(part -> part.gpu().server().equals(server));
   }
 
-  /** What it counts for its tenant; nothing once it has no parts. */
+  /** Returns what it counts for its tenant; nothing once it has no parts. */
   public ResourceUsage use() {
     return new ResourceUsage(
         parts.stream().mapToLong(PartRecord::milliGpus).sum(),

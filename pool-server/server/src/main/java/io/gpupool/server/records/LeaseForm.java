@@ -104,10 +104,12 @@ final class LeaseForm {
   static GrantRecord grant(LeaseRecord record) {
     return new GrantRecord(
         new LeaseSecret.Hash(record.getSecretHash()),
-        new HolderName(record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
-        record.getTenant(),
+        new LeaseOwner(
+            new HolderName(
+                record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
+            record.getTenant(),
+            record.hasPod() ? pod(record.getPod()) : null),
         named(record.getToken()).map(TokenHash::new),
-        record.hasPod() ? Optional.of(pod(record.getPod())) : Optional.empty(),
         record.getPartsList().stream()
             .map(part ->
                 new GrantRecord.PartRecord(

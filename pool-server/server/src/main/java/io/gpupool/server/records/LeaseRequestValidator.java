@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** The validator of lease requests. Every field has a reason of its own. */
 public final class LeaseRequestValidator {
@@ -87,12 +88,11 @@ public final class LeaseRequestValidator {
             request.getOneServer()),
         request.getPriority(),
         request.getWaitMillis(),
-        HolderName.of(request.getHolder()),
+        new LeaseOwner(
+            HolderName.of(request.getHolder()), tenant(request, principal), pod(request)),
         principal,
-        tenant(request, principal),
         limits(request),
-        leaseClass(request),
-        pod(request));
+        leaseClass(request));
   }
 
   private static LeaseLimits limits(LeaseRequest request) throws InvalidFieldException {
@@ -119,9 +119,9 @@ public final class LeaseRequestValidator {
                 "class", Integer.toString(request.getClass_Value()), LeaseClass.TEXTS));
   }
 
-  private static Optional<LeasePod> pod(LeaseRequest request) throws InvalidFieldException {
+  private static @Nullable LeasePod pod(LeaseRequest request) throws InvalidFieldException {
     if (!request.hasPod()) {
-      return Optional.empty();
+      return null;
     }
     LeasePod pod = LeasePod.of(request.getPod());
     requireName("pod.uid", pod.uid());
@@ -136,7 +136,7 @@ public final class LeaseRequestValidator {
     for (String container : pod.containers()) {
       requireName("pod.containers", container);
     }
-    return Optional.of(pod);
+    return pod;
   }
 
   private static void requireName(String field, String text) throws InvalidFieldException {

@@ -12,26 +12,22 @@ import java.util.Optional;
 /**
  * A checked request for a lease.
  *
- * @param requirements what is wanted
- * @param priority who goes first; larger is sooner
+ * @param requirements the GPUs that it asks for
+ * @param priority larger goes first
  * @param waitMillis how long it may wait for others to end; 0: not at all
- * @param holder on whose behalf
- * @param principal who asked
- * @param tenant under whose name; empty: nobody's
- * @param limits when the lease ends by itself
- * @param leaseClass what its programs do with a GPU's time
- * @param pod whose lease it will be
+ * @param owner the owner of the lease once it is granted
+ * @param principal the caller that asks
+ * @param limits the limits at which the lease ends by itself
+ * @param leaseClass the use that its programs make of a GPU's time
  */
 public record LeaseSpec(
     GpuRequirements requirements,
     int priority,
     long waitMillis,
-    HolderName holder,
+    LeaseOwner owner,
     Principal principal,
-    String tenant,
     LeaseLimits limits,
-    LeaseClass leaseClass,
-    Optional<LeasePod> pod) {
+    LeaseClass leaseClass) {
   public LeaseSpec(
       GpuRequirements requirements,
       int priority,
@@ -44,12 +40,10 @@ public record LeaseSpec(
         requirements,
         priority,
         waitMillis,
-        holder,
+        new LeaseOwner(holder, tenant, null),
         principal,
-        tenant,
         limits,
-        LeaseClass.BATCH,
-        Optional.empty());
+        LeaseClass.BATCH);
   }
 
   public LeaseSpec(
@@ -62,8 +56,20 @@ public record LeaseSpec(
     this(requirements, priority, waitMillis, holder, principal, tenant, LeaseLimits.NONE);
   }
 
-  /** Whether the lease is for a pod's container. */
+  public HolderName holder() {
+    return owner.holder();
+  }
+
+  public String tenant() {
+    return owner.tenant();
+  }
+
+  public Optional<LeasePod> pod() {
+    return Optional.ofNullable(owner.pod());
+  }
+
+  /** Returns whether the lease is for a pod's container. */
   public boolean isFor(String podUid, String container) {
-    return pod.filter(named -> named.serves(podUid, container)).isPresent();
+    return pod().filter(named -> named.serves(podUid, container)).isPresent();
   }
 }

@@ -43,12 +43,12 @@ public final class ServerForm {
     ServerRecord.Builder record =
         ServerRecord.newBuilder()
             .setName(entry.name())
-            .setAddress(entry.address())
+            .setAddress(entry.endpoint().address())
             .setVersion(entry.version())
             .setBackend(entry.backend())
             .setSinceMillis(entry.sinceMillis())
-            .setCallStreamPort(entry.callStreamPort())
-            .setTls(entry.tls())
+            .setCallStreamPort(entry.endpoint().callStreamPort())
+            .setTls(entry.endpoint().tls())
             .setMps(entry.mps());
     for (Gpu gpu : entry.gpus()) {
       record.addGpus(
@@ -74,7 +74,7 @@ public final class ServerForm {
   static ServerEntry server(ServerRecord record) {
     return new ServerEntry(
         record.getName(),
-        record.getAddress(),
+        new ServerEndpoint(record.getAddress(), record.getCallStreamPort(), record.getTls()),
         record.getVersion(),
         record.getBackend(),
         record.getGpusList().stream()
@@ -101,8 +101,6 @@ public final class ServerForm {
                         gpu.getContextBytes())))
             .toList(),
         record.getSinceMillis(),
-        record.getCallStreamPort(),
-        record.getTls(),
         record.getMps());
   }
 

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.server.capacity.Members;
+import io.gpupool.server.records.ServerEndpoint;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.tls.TlsHandOver;
 import io.gpupool.transport.Detaching;
@@ -50,17 +51,18 @@ public final class PeerDialer {
     if (entry == null) {
       return failed("server " + server + " is not in the pool now");
     }
-    if (entry.tls() != tls.isPresent()) {
+    ServerEndpoint endpoint = entry.endpoint();
+    if (endpoint.tls() != tls.isPresent()) {
       return failed(
           "server "
               + server
-              + (entry.tls()
+              + (endpoint.tls()
                   ? " speaks TLS and this one does not"
                   : " speaks no TLS and this one does")
               + "; start both with --tls-cert");
     }
-    String host = entry.address().substring(0, entry.address().lastIndexOf(':'));
-    return address(host, entry.callStreamPort())
+    String host = endpoint.host();
+    return address(host, endpoint.callStreamPort())
         .thenCompose(address ->
             CallStreamDialer.dial(
                 new CallStreamDialer.Target(address, host, tls), hello, loops.next()))

@@ -62,13 +62,11 @@ class RecordTypesTest {
           RecordTypes.SERVERS,
           new ServerEntry(
               text(),
-              text(),
+              new ServerEndpoint(text(), random.nextInt(65536), random.nextBoolean()),
               text(),
               text(),
               List.of(),
               random.nextLong(1L << 42),
-              random.nextInt(65536),
-              random.nextBoolean(),
               random.nextBoolean()));
       assertRoundTrip(RecordTypes.SESSION_TERMINATIONS, new SessionTermination(text(), text()));
     }
@@ -141,10 +139,12 @@ class RecordTypesTest {
     random.nextBytes(hash);
     return new GrantRecord(
         new LeaseSecret.Hash(ByteString.copyFrom(hash)),
-        new HolderName(text(), random.nextInt(), text(), text()),
-        text(),
+        new LeaseOwner(
+            new HolderName(text(), random.nextInt(), text(), text()),
+            text(),
+            maybe(() -> new LeasePod(text(), text(), text(), some(this::text), maybe(this::text)))
+                .orElse(null)),
         maybe(() -> TokenHash.of(text())),
-        maybe(() -> new LeasePod(text(), text(), text(), some(this::text), maybe(this::text))),
         some(() ->
             new GrantRecord.PartRecord(
                 new GpuKey(text(), text()),

@@ -62,10 +62,8 @@ public final class LeaseStore {
   public GrantRecord record(LeaseSpec request, LeaseSecret.Hash secret, List<Part> parts) {
     return new GrantRecord(
         secret,
-        request.holder(),
-        request.tenant(),
+        request.owner(),
         request.principal().token(),
-        request.pod(),
         parts.stream()
             .map(part ->
                 new GrantRecord.PartRecord(

@@ -24,6 +24,7 @@ import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.RecordTypes;
+import io.gpupool.server.records.ServerEndpoint;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.LocalStore;
@@ -124,7 +125,13 @@ public final class Ground {
             own,
             () ->
                 new ServerEntry(
-                    server, server + ":7642", "1", "soft", gpus, 0, 7641, false, false));
+                    server,
+                    new ServerEndpoint(server + ":7642", 7641, false),
+                    "1",
+                    "soft",
+                    gpus,
+                    0,
+                    false));
   }
 
   /** Updates of leases, on a server that shares its GPUs through MPS or does not. */

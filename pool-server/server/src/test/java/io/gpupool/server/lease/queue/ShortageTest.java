@@ -14,6 +14,7 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.rejection.LeaseRefusal;
@@ -109,12 +110,10 @@ class ShortageTest {
             new GpuRequirements(1, size, OptionalInt.empty(), List.of()),
             0,
             0,
-            holder,
+            new LeaseOwner(holder, "", pod.orElse(null)),
             Principal.ANYONE,
-            "",
             LeaseLimits.NONE,
-            LeaseClass.BATCH,
-            pod);
+            LeaseClass.BATCH);
     var unused = ground.queue.ask(request, asker, Optional.empty());
     return asker.reason;
   }

@@ -20,6 +20,7 @@ import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
@@ -28,7 +29,6 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Random;
@@ -219,12 +219,10 @@ class LeaseStoreTest {
             requirements,
             0,
             0,
-            Ground.HOLDER,
+            new LeaseOwner(Ground.HOLDER, "", null),
             Principal.ANYONE,
-            "",
             LeaseLimits.NONE,
-            leaseClass,
-            Optional.empty());
+            leaseClass);
     return ground.grant(request, placed.parts());
   }
 }
