@@ -20,7 +20,7 @@ import io.gpupool.server.command.EmbeddedPool;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
-import io.gpupool.server.options.ServerOptions;
+import io.gpupool.server.options.GpuOptions;
 import io.gpupool.transport.EventLoops;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
@@ -43,8 +43,10 @@ import picocli.CommandLine.Parameters;
     description = {
       "Runs busy programs side by side on one GPU of a pool, and shows what part of its time each",
       "was granted and got. Loads: kernels, long, tiny, awaited, flood, copies, graphs, spinning,",
-      "cooperative, hostcopies, devicecopies; and of kernels that take the TIME that is said, such as eager=50us:",
-      "eager, one after the other; graph, a hundred in a graph; each, awaited one by one; rarely, for",
+      "cooperative, hostcopies, devicecopies; and of kernels that take the TIME that is said, such"
+          + " as eager=50us:",
+      "eager, one after the other; graph, a hundred in a graph; each, awaited one by one; rarely,"
+          + " for",
       "a twentieth of the time; queue, a hundred thousand at a time; serve, one every 20 ms."
     })
 final class SharesBench implements Callable<Integer> {
@@ -84,8 +86,10 @@ final class SharesBench implements Callable<Integer> {
   @Option(
       names = "--suite",
       description = {
-        "runs the list of cases by which shares are judged instead, --runs times each, and prints a",
-        "row for each: what its tenants are to get, what they got, and how far off that is at most.",
+        "runs the list of cases by which shares are judged instead, --runs times each, and prints"
+            + " a",
+        "row for each: what its tenants are to get, what they got, and how far off that is at"
+            + " most.",
         "For a driver's GPUs; ends with status 1 if a case is further off than it may be"
       })
   private boolean suite;
@@ -101,8 +105,10 @@ final class SharesBench implements Callable<Integer> {
   @Option(
       names = "--cost",
       description = {
-        "measures what time slicing costs a tenant that is alone instead: --runs pairs of runs on a",
-        "driver's GPU, with it and with --sharing driver, and the median of their throughputs' ratios",
+        "measures what time slicing costs a tenant that is alone instead: --runs pairs of runs on"
+            + " a",
+        "driver's GPU, with it and with --sharing driver, and the median of their throughputs'"
+            + " ratios",
         "(default: kernels of 50 us, and empty ones)"
       })
   private boolean cost;
@@ -144,7 +150,7 @@ final class SharesBench implements Callable<Integer> {
         EmbeddedPool.Purpose.measurement,
         libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
         new DriverOptions(libcuda.map(Path::of), Optional.empty(), OptionalLong.empty(), with),
-        ServerOptions.MissingPtx.fail);
+        GpuOptions.MissingPtx.fail);
   }
 
   /** A row for each tenant, alone. */

@@ -152,7 +152,7 @@ final class ControlPlane {
             cluster.terminations(),
             view,
             state.audit(),
-            new CallStreams(streams.port(), context.options().clearCallStreams())),
+            new CallStreams(streams.port(), context.options().tls().clearCallStreams())),
         lookup,
         view);
   }

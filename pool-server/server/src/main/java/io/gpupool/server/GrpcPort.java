@@ -51,7 +51,7 @@ final class GrpcPort {
     ServerOptions options = context.options();
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
-            new InetSocketAddress(options.listen(), options.controlPort()));
+            new InetSocketAddress(options.ports().listen(), options.ports().control()));
     context.tls().ports().ifPresent(tls -> builder.sslContext(TlsEngines.http2(tls, false)));
     services.forEach(builder::addService);
     // gRPC calls the interceptor that was added last before the others.

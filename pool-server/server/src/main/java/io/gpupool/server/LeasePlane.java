@@ -90,7 +90,11 @@ final class LeasePlane {
     Executor disk = context.threads().disk();
     UseHistory history =
         UseHistory.open(
-            context.served().gpus(), leases, control, context.options().historyFolder(), disk);
+            context.served().gpus(),
+            leases,
+            control,
+            context.options().state().historyFolder(),
+            disk);
     control.execute(history::start);
     context
         .steps()

@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -108,15 +109,21 @@ public final class PoolServer implements AutoCloseable {
    */
   public static PoolServer start(ServerOptions options, Optional<MeterRegistry> meters)
       throws IOException {
+    InetAddress listen = options.ports().listen();
     String own =
-        options.listen().isLoopbackAddress()
-            ? options.listen().getHostAddress()
+        listen.isLoopbackAddress()
+            ? listen.getHostAddress()
             : InetAddress.getLocalHost().getHostName();
     ServerThreads threads = new ServerThreads();
     CloseSteps steps = new CloseSteps();
     try {
       return new PoolServer(
-          options, options.name().orElse(own), options.host().orElse(own), meters, threads, steps);
+          options,
+          Objects.requireNonNullElse(options.names().name(), own),
+          Objects.requireNonNullElse(options.names().host(), own),
+          meters,
+          threads,
+          steps);
     } catch (IOException | RuntimeException e) {
       close(steps, threads);
       throw e;
@@ -127,18 +134,18 @@ public final class PoolServer implements AutoCloseable {
   private static GpuHealth openHealth(ServerContext context, RecordStore records) {
     ControlThread control = context.threads().control();
     ServerOptions options = context.options();
-    List<String> backend = options.backendArguments(context.served().spec());
+    List<String> backend = options.gpus().backendArguments(context.served().spec());
     GpuHealth health =
         new GpuHealth(
             context.served().gpus(),
-            new GpuTrial(options.worker(), backend)::run,
+            new GpuTrial(options.workers().command(), backend)::run,
             records,
             control,
             control);
     if (!context.served().isSoft()) {
       GpuWatch watch =
           new GpuWatch(
-              options.worker(),
+              options.workers().command(),
               backend,
               reading -> control.execute(() -> health.onReading(reading)));
       context.steps().add(watch::close);

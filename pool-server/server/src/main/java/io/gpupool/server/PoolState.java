@@ -8,10 +8,12 @@ import io.gpupool.server.control.AsyncStateStore;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.oidc.TokenVerifier;
 import io.gpupool.server.options.ServerOptions;
+import io.gpupool.server.options.StateOptions;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateStore;
+import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.server.state.etcd.EtcdStore;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.BootstrapToken;
@@ -37,7 +39,7 @@ final class PoolState {
     ServerOptions options = context.options();
     ControlThread control = context.threads().control();
     membership =
-        options.etcd().isPresent()
+        options.state().etcd() != null
             ? Optional.of(new Membership(records, context.name(), context.served().gpus()))
             : Optional.empty();
     capacity =
@@ -47,12 +49,13 @@ final class PoolState {
     audit = new Audit(records, control, context.name());
     tenants = new Tenants(records, audit, control);
     partitions = new Partitions(records, audit, capacity);
-    Optional<TokenVerifier> verifier = TokenVerifier.of(options.oidc(), options.kubernetes());
+    Optional<TokenVerifier> verifier =
+        TokenVerifier.of(options.auth().oidc(), options.auth().kubernetes());
     verifier.ifPresent(opened -> context.steps().add(opened::close));
-    tokens = new Tokens(records, audit, control, options.needsTokens(), verifier);
+    tokens = new Tokens(records, audit, control, options.auth().needsTokens(), verifier);
     adminToken =
-        options.needsTokens()
-            ? BootstrapToken.ensure(records, tokens, control, options.adminFolder())
+        options.auth().needsTokens()
+            ? BootstrapToken.ensure(records, tokens, control, options.state().adminFolder())
             : Optional.empty();
   }
 
@@ -60,14 +63,19 @@ final class PoolState {
   static RecordStore openRecords(
       ServerOptions options, String name, ControlThread control, CloseSteps steps)
       throws IOException {
-    StateStore store =
-        options.etcd().isPresent()
-            ? new AsyncStateStore(EtcdStore.open(options.etcd().get(), name), control)
-            : options.state().isPresent()
-                ? LocalStore.open(options.state().get())
-                : LocalStore.inMemory();
+    StateStore store = openStore(options.state(), name, control);
     steps.add(store::close);
     return new RecordStore(store, RecordTypes.ALL);
+  }
+
+  private static StateStore openStore(StateOptions options, String name, ControlThread control)
+      throws IOException {
+    EtcdOptions etcd = options.etcd();
+    if (etcd != null) {
+      return new AsyncStateStore(EtcdStore.open(etcd, name), control);
+    }
+    Path folder = options.folder();
+    return folder == null ? LocalStore.inMemory() : LocalStore.open(folder);
   }
 
   RecordStore records() {

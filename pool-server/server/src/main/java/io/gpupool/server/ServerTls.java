@@ -20,19 +20,19 @@ record ServerTls(
   private static final Logger LOG = LoggerFactory.getLogger(ServerTls.class);
 
   static ServerTls open(ServerOptions options, CloseSteps steps) throws IOException {
-    if (options.tls().areNone()) {
+    if (options.tls().ports().areNone()) {
       return new ServerTls(Optional.empty(), Optional.empty(), Optional.empty());
     }
-    TlsContext ports = TlsContext.following(options.tls());
+    TlsContext ports = TlsContext.following(options.tls().ports());
     steps.add(ports::close);
     LOG.info("TLS with the {}", ports.describe().orElseThrow());
-    if (options.clearCallStreams()) {
+    if (options.tls().clearCallStreams()) {
       return new ServerTls(Optional.of(ports), Optional.empty(), Optional.empty());
     }
-    if (options.etcd().isEmpty()) {
+    if (options.state().etcd() == null) {
       return new ServerTls(Optional.of(ports), Optional.of(ports), Optional.empty());
     }
-    TlsContext peers = TlsContext.following(options.peerTls());
+    TlsContext peers = TlsContext.following(options.tls().peers());
     steps.add(peers::close);
     return new ServerTls(Optional.of(ports), Optional.of(ports), Optional.of(peers));
   }

@@ -50,7 +50,7 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
             context.threads().disk());
     CallStreamPort port =
         new CallStreamPort(
-            new InetSocketAddress(options.listen(), options.dataPort()),
+            new InetSocketAddress(options.ports().listen(), options.ports().data()),
             network,
             context.tls().streams(),
             (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));

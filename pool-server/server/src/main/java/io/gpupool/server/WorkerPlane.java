@@ -37,14 +37,14 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
     WorkerPool workers =
         new WorkerPool(
             new WorkerLaunch(
-                options.worker(),
+                options.workers().command(),
                 address.text(),
                 arguments(options, probe),
                 mps.map(MpsControl::environment).orElse(Map.of()),
                 driverStart(probe, mps.isPresent()),
                 sandbox),
-            options.spares(),
-            options.refill(),
+            options.workers().spares(),
+            options.workers().refill(),
             threads.control(),
             threads.control(),
             threads.spawner());
@@ -57,7 +57,7 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
 
   private static Optional<MpsControl> startMps(ServerOptions options, ServedGpus.Probe probe)
       throws IOException {
-    return probe.driver().isPresent() && options.driver().sharing() == Sharing.mps
+    return probe.driver().isPresent() && options.gpus().driver().sharing() == Sharing.mps
         ? Optional.of(MpsControl.start())
         : Optional.empty();
   }
@@ -65,10 +65,10 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
   private static Sandbox openSandbox(
       ServerOptions options, ServedGpus.Probe probe, Optional<MpsControl> mps) throws IOException {
     return Sandbox.open(
-        options.worker().sandbox(),
+        options.workers().command().sandbox(),
         new SandboxScope(
             probe.driver().isEmpty(),
-            options.driver().libraries(),
+            options.gpus().driver().libraries(),
             Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")),
             mps.map(MpsControl::folders).orElse(List.of())));
   }
@@ -83,13 +83,13 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
 
   /** With the memory that the probe has seen a context take, if the operator does not say it. */
   private static List<String> arguments(ServerOptions options, ServedGpus.Probe probe) {
-    List<String> arguments = new ArrayList<>(options.backendArguments(probe.spec()));
+    List<String> arguments = new ArrayList<>(options.gpus().backendArguments(probe.spec()));
     long contextBytes =
         probe.driver().orElse(List.of()).stream()
             .mapToLong(gpu -> gpu.facts().contextBytes())
             .max()
             .orElse(0);
-    if (contextBytes > 0 && options.driver().contextBytes().isEmpty()) {
+    if (contextBytes > 0 && options.gpus().driver().contextBytes().isEmpty()) {
       arguments.addAll(DriverOptions.contextArguments(contextBytes));
     }
     return arguments;

@@ -14,7 +14,14 @@ import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
+import io.gpupool.server.options.AuthOptions;
+import io.gpupool.server.options.GpuOptions;
+import io.gpupool.server.options.NameOptions;
+import io.gpupool.server.options.PortOptions;
 import io.gpupool.server.options.ServerOptions;
+import io.gpupool.server.options.StateOptions;
+import io.gpupool.server.options.TlsOptions;
+import io.gpupool.server.options.WorkerOptions;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import io.gpupool.server.worker.WorkerCommand;
 import io.gpupool.transport.tls.TlsFiles;
@@ -54,13 +61,13 @@ public final class Pool implements AutoCloseable {
 
   /** On a control port of the test's choice. */
   public Pool(String gpus, int spares, int controlPort) throws IOException {
-    this(gpus, spares, controlPort, Optional.empty(), ServerOptions.Auth.none, Optional.empty());
+    this(gpus, spares, controlPort, Optional.empty(), AuthOptions.Method.none, Optional.empty());
   }
 
   /** One that can be started again: on a port of the test's choice, with what is in this folder. */
   public static Pool lasting(String gpus, int controlPort, Path state) throws IOException {
     return new Pool(
-        gpus, 0, controlPort, Optional.of(state), ServerOptions.Auth.none, Optional.empty());
+        gpus, 0, controlPort, Optional.of(state), AuthOptions.Method.none, Optional.empty());
   }
 
   private Pool(
@@ -68,7 +75,7 @@ public final class Pool implements AutoCloseable {
       int spares,
       int controlPort,
       Optional<Path> state,
-      ServerOptions.Auth auth,
+      AuthOptions.Method auth,
       Optional<OidcOptions> oidc)
       throws IOException {
     this(
@@ -96,7 +103,7 @@ public final class Pool implements AutoCloseable {
         Optional.empty(),
         Optional.of(etcd),
         tls,
-        ServerOptions.Auth.none,
+        AuthOptions.Method.none,
         Optional.empty(),
         Optional.empty(),
         ServerLimits.USUAL);
@@ -110,7 +117,7 @@ public final class Pool implements AutoCloseable {
       Optional<Path> state,
       Optional<EtcdOptions> etcd,
       TlsFiles tls,
-      ServerOptions.Auth auth,
+      AuthOptions.Method auth,
       Optional<OidcOptions> oidc,
       Optional<KubernetesOptions> kubernetes,
       ServerLimits limits)
@@ -118,31 +125,25 @@ public final class Pool implements AutoCloseable {
     server =
         PoolServer.start(
             new ServerOptions(
-                new GpuSpec(gpus),
-                InetAddress.getLoopbackAddress(),
-                controlPort,
-                0,
-                state,
-                etcd,
-                Optional.empty(),
-                tls,
-                Optional.empty(),
-                false,
-                Optional.of(auth),
-                oidc,
-                kubernetes,
-                Optional.of(name),
-                Optional.empty(),
-                Map.of("zone", "eu"),
-                DriverOptions.USUAL,
-                spares,
-                true,
-                ServerOptions.MissingPtx.fail,
-                limits,
-                WorkerCommand.onThisJava(
-                    System.getProperty("java.class.path"),
-                    List.of(
-                        "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.io=ALL-UNNAMED"))));
+                new GpuOptions(
+                    new GpuSpec(gpus),
+                    DriverOptions.USUAL,
+                    GpuOptions.MissingPtx.fail,
+                    Map.of("zone", "eu")),
+                new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
+                new NameOptions(name, null),
+                new StateOptions(state.orElse(null), etcd.orElse(null), null),
+                new TlsOptions(tls, null, false),
+                new AuthOptions(auth, oidc.orElse(null), kubernetes.orElse(null)),
+                new WorkerOptions(
+                    WorkerCommand.onThisJava(
+                        System.getProperty("java.class.path"),
+                        List.of(
+                            "-XX:TieredStopAtLevel=1",
+                            "--add-opens=java.base/java.io=ALL-UNNAMED")),
+                    spares,
+                    true),
+                limits));
     channel =
         NettyChannelBuilder.forAddress("127.0.0.1", server.controlPort()).usePlaintext().build();
     stub = PoolGrpc.newBlockingStub(channel).withInterceptors(new Deadlines());
@@ -151,7 +152,7 @@ public final class Pool implements AutoCloseable {
   /** With tenants and tokens, which last in this folder. */
   static Pool withTokens(Path state) throws IOException {
     return new Pool(
-        "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.empty());
+        "soft:1", 0, 0, Optional.of(state), AuthOptions.Method.tokens, Optional.empty());
   }
 
   /** The same, with limits of the test's choice. */
@@ -164,7 +165,7 @@ public final class Pool implements AutoCloseable {
         Optional.of(state),
         Optional.empty(),
         TlsFiles.NONE,
-        ServerOptions.Auth.tokens,
+        AuthOptions.Method.tokens,
         Optional.empty(),
         Optional.empty(),
         limits);
@@ -173,7 +174,7 @@ public final class Pool implements AutoCloseable {
   /** The same, with tokens of an OIDC issuer, too. */
   static Pool withIssuer(Path state, OidcOptions oidc) throws IOException {
     return new Pool(
-        "soft:1", 0, 0, Optional.of(state), ServerOptions.Auth.tokens, Optional.of(oidc));
+        "soft:1", 0, 0, Optional.of(state), AuthOptions.Method.tokens, Optional.of(oidc));
   }
 
   /** The same, for the pods of a cluster. */
@@ -192,7 +193,7 @@ public final class Pool implements AutoCloseable {
         Optional.of(state),
         Optional.empty(),
         TlsFiles.NONE,
-        ServerOptions.Auth.tokens,
+        AuthOptions.Method.tokens,
         Optional.empty(),
         Optional.of(cluster),
         ServerLimits.USUAL);

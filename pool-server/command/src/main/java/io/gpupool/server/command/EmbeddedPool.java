@@ -9,10 +9,16 @@ import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
+import io.gpupool.server.options.AuthOptions;
+import io.gpupool.server.options.GpuOptions;
+import io.gpupool.server.options.NameOptions;
+import io.gpupool.server.options.PortOptions;
 import io.gpupool.server.options.ServerOptions;
+import io.gpupool.server.options.StateOptions;
+import io.gpupool.server.options.TlsOptions;
+import io.gpupool.server.options.WorkerOptions;
 import io.gpupool.server.sandbox.SandboxMode;
 import io.gpupool.server.sandbox.UserRange;
-import io.gpupool.transport.tls.TlsFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.util.List;
@@ -48,40 +54,29 @@ public final class EmbeddedPool implements LocalPool {
                 OptionalLong.empty(),
                 Sharing.timeslice),
             switch (options.missingPtx()) {
-              case fail -> ServerOptions.MissingPtx.fail;
-              case skip -> ServerOptions.MissingPtx.skip;
+              case fail -> GpuOptions.MissingPtx.fail;
+              case skip -> GpuOptions.MissingPtx.skip;
             });
   }
 
   public static EmbeddedPool start(
-      Purpose purpose, GpuSpec gpus, DriverOptions driver, ServerOptions.MissingPtx missingPtx)
+      Purpose purpose, GpuSpec gpus, DriverOptions driver, GpuOptions.MissingPtx missingPtx)
       throws IOException {
     PoolServer server =
         PoolServer.start(
             new ServerOptions(
-                gpus,
-                InetAddress.getByName("127.0.0.1"),
-                0,
-                0,
-                Optional.empty(),
-                Optional.empty(),
-                Optional.empty(),
-                TlsFiles.NONE,
-                Optional.empty(),
-                false,
-                Optional.of(ServerOptions.Auth.none),
-                Optional.empty(),
-                Optional.empty(),
-                Optional.empty(),
-                Optional.empty(),
-                Map.of(),
-                driver,
-                1,
-                purpose == Purpose.measurement,
-                missingPtx,
-                ServerLimits.USUAL,
-                WorkerProgram.of(
-                    Installation.find(), SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of())));
+                new GpuOptions(gpus, driver, missingPtx, Map.of()),
+                new PortOptions(InetAddress.getByName("127.0.0.1"), 0, 0),
+                NameOptions.DEFAULT,
+                StateOptions.IN_MEMORY,
+                TlsOptions.NONE,
+                AuthOptions.NONE,
+                new WorkerOptions(
+                    WorkerProgram.of(
+                        Installation.find(), SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of()),
+                    1,
+                    purpose == Purpose.measurement),
+                ServerLimits.USUAL));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "
             + server.summary());

@@ -58,7 +58,7 @@ public final class GpuInventory {
    * @throws IOException if the driver does not start, or is named and not there
    */
   static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
-    Optional<Path> named = options.driver().libcuda();
+    Optional<Path> named = options.gpus().driver().libcuda();
     if (!SEARCH.mayFind(named, Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")))) {
       return Optional.empty();
     }
@@ -66,7 +66,7 @@ public final class GpuInventory {
     boolean told = false;
     while (true) {
       try {
-        return Optional.of(probe(options, options.gpus(), server));
+        return Optional.of(probe(options, options.gpus().spec(), server));
       } catch (DriverException e) {
         if (e.status == NOT_FOUND && named.isEmpty()) {
           LOG.debug("{}", e.getMessage());
@@ -119,9 +119,9 @@ public final class GpuInventory {
   private static String ask(ServerOptions options, GpuSpec spec, Optional<String> part)
       throws IOException {
     List<String> arguments = new ArrayList<>(List.of("--probe"));
-    arguments.addAll(options.backendArguments(spec));
+    arguments.addAll(options.gpus().backendArguments(spec));
     part.ifPresent(uuid -> arguments.add("--undivided"));
-    ProcessBuilder builder = options.worker().process(arguments);
+    ProcessBuilder builder = options.workers().command().process(arguments);
     part.ifPresent(uuid -> builder.environment().put("CUDA_VISIBLE_DEVICES", uuid));
     Process process = builder.start();
     try {
@@ -146,7 +146,7 @@ public final class GpuInventory {
       }
       String lines = output.join();
       HostMemoryReach.warnings(lines).forEach(LOG::warn);
-      Optional<String> refusal = ComputeMode.refusal(lines, options.driver().sharing());
+      Optional<String> refusal = ComputeMode.refusal(lines, options.gpus().driver().sharing());
       if (refusal.isPresent()) {
         throw new IOException(refusal.get());
       }

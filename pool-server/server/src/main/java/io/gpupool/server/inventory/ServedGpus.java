@@ -31,7 +31,7 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
    */
   public record Probe(GpuSpec spec, Optional<List<Gpu>> driver) {
     public static Probe of(ServerOptions options, String server) throws IOException {
-      GpuSpec asked = options.gpus();
+      GpuSpec asked = options.gpus().spec();
       Optional<List<Gpu>> driver =
           asked.isSoft() ? Optional.empty() : GpuInventory.probeDriver(options, server);
       if (driver.isEmpty() && !asked.isSoft()) {
@@ -47,9 +47,9 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
           driver.isPresent() ? driver.get() : GpuInventory.probe(options, spec, server);
       return new ServedGpus(
           spec,
-          spec.isSoft() && !options.gpus().isSoft(),
-          options.driver().sharing(),
-          found.stream().map(gpu -> gpu.withLabels(options.labels())).toList());
+          spec.isSoft() && !options.gpus().spec().isSoft(),
+          options.gpus().driver().sharing(),
+          found.stream().map(gpu -> gpu.withLabels(options.gpus().labels())).toList());
     }
   }
 

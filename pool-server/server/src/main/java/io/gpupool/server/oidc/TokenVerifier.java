@@ -20,6 +20,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -72,13 +73,14 @@ public final class TokenVerifier implements AutoCloseable {
    * Asks an issuer for its keys when the first token of it comes; empty if there is none to ask.
    */
   public static Optional<TokenVerifier> of(
-      Optional<OidcOptions> oidc, Optional<KubernetesOptions> kubernetes) {
+      @Nullable OidcOptions oidc, @Nullable KubernetesOptions kubernetes) {
     List<Issuer> issuers = new ArrayList<>();
-    kubernetes.ifPresent(
-        cluster -> issuers.add(new KubernetesIssuer(cluster, keys(new ClusterKeySource(cluster)))));
-    oidc.ifPresent(issuer ->
-        issuers.add(
-            new OidcIssuer(issuer, keys(new IssuerKeySource(issuer.issuer(), issuer.trusted())))));
+    if (kubernetes != null) {
+      issuers.add(new KubernetesIssuer(kubernetes, keys(new ClusterKeySource(kubernetes))));
+    }
+    if (oidc != null) {
+      issuers.add(new OidcIssuer(oidc, keys(new IssuerKeySource(oidc.issuer(), oidc.trusted()))));
+    }
     return issuers.isEmpty()
         ? Optional.empty()
         : Optional.of(new TokenVerifier(issuers, System::currentTimeMillis));

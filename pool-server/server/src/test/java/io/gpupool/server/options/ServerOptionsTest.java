@@ -54,57 +54,44 @@ class ServerOptionsTest {
   void options_thatGuardNothing_areRefused(@TempDir Path folder) {
     TlsFiles roots =
         new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(folder.resolve("ca.pem")));
-    assertThatThrownBy(() -> options(roots, ServerOptions.Auth.none, Optional.empty()))
+    assertThatThrownBy(() -> options(roots, AuthOptions.Method.none, Optional.empty()))
         .hasMessageContaining("--tls-client-ca")
         .hasMessageContaining("--tls-cert");
     OidcOptions issuer =
         new OidcOptions(URI.create("https://a.example"), "gpupool", "t", "r", Optional.empty());
-    assertThatThrownBy(() -> options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.of(issuer)))
+    assertThatThrownBy(() -> options(TlsFiles.NONE, AuthOptions.Method.none, Optional.of(issuer)))
         .hasMessageContaining("--auth tokens");
   }
 
   @Test
   void options_whoeverConnectsMayDoAnything_isDevelopment(@TempDir Path folder) {
     Optional<Path> file = Optional.of(folder.resolve("x.pem"));
-    assertThat(options(TlsFiles.NONE, ServerOptions.Auth.none, Optional.empty()).isDevelopment())
+    assertThat(options(TlsFiles.NONE, AuthOptions.Method.none, Optional.empty()).isDevelopment())
         .isTrue();
     assertThat(
             options(
                     new TlsFiles(file, file, Optional.empty()),
-                    ServerOptions.Auth.none,
+                    AuthOptions.Method.none,
                     Optional.empty())
                 .isDevelopment())
         .isTrue();
     assertThat(
-            options(new TlsFiles(file, file, file), ServerOptions.Auth.none, Optional.empty())
+            options(new TlsFiles(file, file, file), AuthOptions.Method.none, Optional.empty())
                 .isDevelopment())
         .isFalse();
   }
 
   private static ServerOptions options(
-      TlsFiles tls, ServerOptions.Auth auth, Optional<OidcOptions> oidc) {
+      TlsFiles tls, AuthOptions.Method auth, Optional<OidcOptions> oidc) {
     return new ServerOptions(
-        new GpuSpec("soft:1"),
-        InetAddress.getLoopbackAddress(),
-        0,
-        0,
-        Optional.empty(),
-        Optional.empty(),
-        Optional.empty(),
-        tls,
-        Optional.empty(),
-        false,
-        Optional.of(auth),
-        oidc,
-        Optional.empty(),
-        Optional.empty(),
-        Optional.empty(),
-        Map.of(),
-        DriverOptions.USUAL,
-        0,
-        true,
-        ServerOptions.MissingPtx.fail,
-        ServerLimits.USUAL,
-        WorkerCommand.onThisJava("none", List.of()));
+        new GpuOptions(
+            new GpuSpec("soft:1"), DriverOptions.USUAL, GpuOptions.MissingPtx.fail, Map.of()),
+        new PortOptions(InetAddress.getLoopbackAddress(), 0, 0),
+        NameOptions.DEFAULT,
+        StateOptions.IN_MEMORY,
+        new TlsOptions(tls, null, false),
+        new AuthOptions(auth, oidc.orElse(null), null),
+        new WorkerOptions(WorkerCommand.onThisJava("none", List.of()), 0, true),
+        ServerLimits.USUAL);
   }
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.options;
+
+import io.gpupool.server.state.etcd.EtcdOptions;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The places where a pool server keeps its state; without a folder and etcd, the state ends with
+ * the server.
+ *
+ * @param folder the folder of the pool's state, for a pool of one server
+ * @param etcd the etcd of the pool's state, for a pool of several servers
+ * @param history the folder of the history of this server's GPUs; null: that of the state
+ */
+public record StateOptions(
+    @Nullable Path folder, @Nullable EtcdOptions etcd, @Nullable Path history) {
+  public static final StateOptions IN_MEMORY = new StateOptions(null, null, null);
+
+  /** Returns whether the state outlives the server. */
+  boolean isPersistent() {
+    return folder != null || etcd != null;
+  }
+
+  /** Returns the folder of the history; empty: it ends with the server. */
+  public Optional<Path> historyFolder() {
+    return Optional.ofNullable(history != null ? history : folder);
+  }
+
+  /** Returns the folder in which a token is left for the first admin. */
+  public Path adminFolder() {
+    if (folder != null) {
+      return folder;
+    }
+    Path usual = Path.of("/var/lib/gpupool");
+    return Files.isWritable(Files.exists(usual) ? usual : usual.getParent()) ? usual : Path.of("");
+  }
+}

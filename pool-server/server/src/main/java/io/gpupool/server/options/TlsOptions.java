@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.options;
+
+import io.gpupool.transport.tls.TlsFiles;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The TLS of a pool server's ports and of its connections to the pool's other servers.
+ *
+ * @param ports the files of all ports; none: they do not speak TLS
+ * @param peerRoots the roots of the other servers' certificates; null: those of which clients'
+ *     certificates come, else those that the machine trusts
+ * @param clearCallStreams whether call streams begin in clear text although the rest speaks TLS
+ */
+public record TlsOptions(TlsFiles ports, @Nullable Path peerRoots, boolean clearCallStreams) {
+  public static final TlsOptions NONE = new TlsOptions(TlsFiles.NONE, null, false);
+
+  public TlsOptions {
+    if (ports.certificate().isEmpty()) {
+      require(ports.trusted().isEmpty(), "--tls-client-ca asks clients for certificates over TLS");
+      require(peerRoots == null, "--tls-peer-ca is for servers that speak TLS");
+      require(!clearCallStreams, "--clear-call-streams is for servers that speak TLS");
+    }
+  }
+
+  /** Returns the files of connections to the pool's other servers. */
+  public TlsFiles peers() {
+    return new TlsFiles(
+        ports.certificate(), ports.key(), Optional.ofNullable(peerRoots).or(ports::trusted));
+  }
+
+  private static void require(boolean holds, String otherwise) {
+    if (!holds) {
+      throw new IllegalArgumentException(otherwise + ": give --tls-cert and --tls-key");
+    }
+  }
+}
