@@ -33,8 +33,6 @@ class OptionalsTest {
   /** The modules whose fields and parameters may still be optionals; the list only shrinks. */
   private static final List<Path> NOT_YET =
       Stream.of(
-              "pool-server/command",
-              "pool-server/rest",
               "pool-server/server",
               "pool-server/worker",
               "protocol/contract",

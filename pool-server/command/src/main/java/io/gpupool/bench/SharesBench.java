@@ -32,6 +32,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -57,13 +58,13 @@ final class SharesBench implements Callable<Integer> {
       names = "--pool",
       paramLabel = "[tls://]HOST[:PORT]",
       description = "a pool with one free GPU (default: one in software, for this command alone)")
-  private Optional<String> pool = Optional.empty();
+  private @Nullable String pool;
 
   @Option(
       names = "--libcuda",
       paramLabel = "PATH",
       description = "a pool of this driver's GPUs instead, for this command alone")
-  private Optional<String> libcuda = Optional.empty();
+  private @Nullable String libcuda;
 
   @Option(
       names = "--sharing",
@@ -126,12 +127,12 @@ final class SharesBench implements Callable<Integer> {
       return measureCost(installation, loops);
     }
     List<Plan> plans = plans("70", "30");
-    if (faults && pool.isPresent()) {
+    if (faults && pool != null) {
       throw new IllegalArgumentException(
           "--faults stops and kills workers of a pool of its own: give no --pool");
     }
-    if (pool.isPresent()) {
-      try (PoolClient client = client(PoolAddress.parse(pool.get()), security.once(), loops)) {
+    if (pool != null) {
+      try (PoolClient client = client(PoolAddress.parse(pool), security.once(), loops)) {
         return measure(installation, client, plans);
       }
     }
@@ -148,14 +149,18 @@ final class SharesBench implements Callable<Integer> {
   private EmbeddedPool ownPool(Sharing with) throws Exception {
     return EmbeddedPool.start(
         EmbeddedPool.Purpose.measurement,
-        libcuda.isPresent() ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
-        new DriverOptions(libcuda.map(Path::of), Optional.empty(), OptionalLong.empty(), with),
+        libcuda != null ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
+        new DriverOptions(
+            Optional.ofNullable(libcuda).map(Path::of),
+            Optional.empty(),
+            OptionalLong.empty(),
+            with),
         GpuOptions.MissingPtx.fail);
   }
 
   /** A row for each tenant, alone. */
   private int measureCost(Installation installation, EventLoopGroup loops) throws Exception {
-    if (pool.isPresent() || libcuda.isEmpty()) {
+    if (pool != null || libcuda == null) {
       throw new IllegalArgumentException(
           "--cost compares pools of its own with a driver's GPUs: give --libcuda, and no --pool");
     }

@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,11 +37,11 @@ final class TimeSliceFaults {
     KILLED("KILL", "eager=200us"),
     HUNG(null, "hang");
 
-    private final Optional<String> signal;
+    private final @Nullable String signal;
     private final Plan plan;
 
     Fault(@Nullable String signal, String load) {
-      this.signal = Optional.ofNullable(signal);
+      this.signal = signal;
       plan = Plan.parse("50:" + load);
     }
   }
@@ -76,8 +75,8 @@ final class TimeSliceFaults {
       Thread.sleep(BEFORE_MILLIS);
       long worker = workerOf(victim);
       long last = other.ask().units();
-      if (fault.signal.isPresent()) {
-        send(fault.signal.get(), worker);
+      if (fault.signal != null) {
+        send(fault.signal, worker);
       }
       long begin = System.nanoTime();
       long lastAt = begin;

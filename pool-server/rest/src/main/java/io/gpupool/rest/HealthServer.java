@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A port for health checks alone: in clear text and without tokens, so that a prober needs nothing,
@@ -68,14 +69,14 @@ public final class HealthServer implements AutoCloseable {
 
   private HttpAnswer answer(String path) {
     return switch (path) {
-      case "/healthz" -> answer(trouble().filter(Trouble::isDeath));
-      case "/readyz" -> answer(trouble());
+      case "/healthz" -> answer(trouble().filter(Trouble::isDeath).orElse(null));
+      case "/readyz" -> answer(trouble().orElse(null));
       default -> HttpAnswer.text(404, "this port has /healthz and /readyz");
     };
   }
 
   /**
-   * Something that is wrong.
+   * A reason why the server is not healthy.
    *
    * @param isDeath whether only a restart helps
    */
@@ -96,9 +97,8 @@ public final class HealthServer implements AutoCloseable {
     }
   }
 
-  private static HttpAnswer answer(Optional<Trouble> trouble) {
-    return HttpAnswer.text(
-        trouble.isEmpty() ? 200 : 503, trouble.map(Trouble::reason).orElse("ok"));
+  private static HttpAnswer answer(@Nullable Trouble trouble) {
+    return trouble == null ? HttpAnswer.text(200, "ok") : HttpAnswer.text(503, trouble.reason());
   }
 
   @Override

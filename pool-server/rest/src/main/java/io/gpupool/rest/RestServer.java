@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The HTTP port of a pool-server. Each request has a virtual thread of its own. */
 public final class RestServer implements AutoCloseable {
@@ -29,7 +30,7 @@ public final class RestServer implements AutoCloseable {
   /**
    * Opens the port.
    *
-   * @param tls what it speaks TLS with; empty: it does not
+   * @param tls the TLS of the port; null: it speaks none
    * @param meters of this process, for the page of metrics and for those of the port itself
    * @throws IOException if it is taken; the message is for people
    */
@@ -37,12 +38,12 @@ public final class RestServer implements AutoCloseable {
       PoolReader pool,
       PoolStub calls,
       InetSocketAddress address,
-      Optional<TlsContext> tls,
+      @Nullable TlsContext tls,
       ProcessMeters meters)
       throws IOException {
     HttpPort http;
     try {
-      http = HttpPort.open(address, tls, "gpupool-http-");
+      http = HttpPort.open(address, Optional.ofNullable(tls), "gpupool-http-");
     } catch (BindException e) {
       throw new IOException(
           "cannot open HTTP port "
@@ -64,7 +65,7 @@ public final class RestServer implements AutoCloseable {
         Filter.beforeHandler(
             "what all answers say",
             exchange -> {
-              if (tls.isPresent()) {
+              if (tls != null) {
                 exchange.getResponseHeaders().set("Strict-Transport-Security", "max-age=31536000");
               }
             }),

@@ -127,7 +127,7 @@ public final class SamplePool implements PoolReader, PoolStub {
 
   /** A port that answers with this pool, in clear text. */
   public RestServer serve(InetSocketAddress address) throws IOException {
-    return RestServer.start(this, this, address, Optional.empty(), meters);
+    return RestServer.start(this, this, address, null, meters);
   }
 
   /** One row of everything that is counted. */

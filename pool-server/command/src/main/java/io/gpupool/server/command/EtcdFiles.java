@@ -4,6 +4,7 @@ package io.gpupool.server.command;
 import io.gpupool.server.state.etcd.EtcdOptions;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The files by which a server authenticates to etcd. */
@@ -12,16 +13,16 @@ final class EtcdFiles {
       names = "--etcd-ca",
       paramLabel = "FILE",
       description = "certificates that etcd's are signed with; given: TLS is spoken")
-  private Optional<Path> ca = Optional.empty();
+  private @Nullable Path ca;
 
   @Option(
       names = "--etcd-cert",
       paramLabel = "FILE",
       description = "the certificate that this server shows to etcd")
-  private Optional<Path> cert = Optional.empty();
+  private @Nullable Path cert;
 
   @Option(names = "--etcd-key", paramLabel = "FILE", description = "its key, in PKCS #8 form")
-  private Optional<Path> key = Optional.empty();
+  private @Nullable Path key;
 
   @Option(
       names = "--etcd-ttl",
@@ -31,6 +32,11 @@ final class EtcdFiles {
   private int ttlSeconds = EtcdOptions.DEFAULT_TTL_SECONDS;
 
   EtcdOptions options(String url) {
-    return EtcdOptions.parse(url, ca, cert, key, ttlSeconds);
+    return EtcdOptions.parse(
+        url,
+        Optional.ofNullable(ca),
+        Optional.ofNullable(cert),
+        Optional.ofNullable(key),
+        ttlSeconds);
   }
 }

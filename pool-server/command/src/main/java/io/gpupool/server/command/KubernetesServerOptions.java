@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The Kubernetes cluster whose pods use a server's pool. */
@@ -27,19 +28,19 @@ final class KubernetesServerOptions {
       names = "--kubernetes-api",
       paramLabel = "URL",
       description = "the cluster's API server (default: that of the pod that this runs in)")
-  private Optional<URI> api = Optional.empty();
+  private @Nullable URI api;
 
   @Option(
       names = "--kubernetes-ca",
       paramLabel = "FILE",
       description = "the roots of its certificate (default: those that the pod is given)")
-  private Optional<Path> trusted = Optional.empty();
+  private @Nullable Path trusted;
 
   @Option(
       names = "--kubernetes-token",
       paramLabel = "FILE",
       description = "what is shown to it (default: the token of the pod's service account)")
-  private Optional<Path> token = Optional.empty();
+  private @Nullable Path token;
 
   @Option(
       names = "--kubernetes-audience",
@@ -62,19 +63,20 @@ final class KubernetesServerOptions {
 
   Optional<KubernetesOptions> options() {
     if (!enabled) {
-      if (api.isPresent() || !admins.isEmpty() || !readers.isEmpty()) {
+      if (api != null || !admins.isEmpty() || !readers.isEmpty()) {
         throw new IllegalArgumentException("--kubernetes-... needs --kubernetes, too");
       }
       return Optional.empty();
     }
     return Optional.of(
         new KubernetesOptions(
-            api.or(KubernetesServerOptions::apiOfPod)
+            Optional.ofNullable(api)
+                .or(KubernetesServerOptions::apiOfPod)
                 .orElseThrow(() ->
                     new IllegalArgumentException(
                         "this runs in no pod: name the API server with --kubernetes-api URL")),
-            trusted.or(() -> ofPod("ca.crt")),
-            token.or(() -> ofPod("token")),
+            Optional.ofNullable(trusted).or(() -> ofPod("ca.crt")),
+            Optional.ofNullable(token).or(() -> ofPod("token")),
             audience,
             admins,
             readers));

@@ -5,7 +5,7 @@ import io.gpupool.server.limits.QueueLimits;
 import io.gpupool.server.limits.ServerLimits;
 import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.wire.ByteSize;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** Limits of one tenant on a server, and the memory that the server reserves for itself. */
@@ -32,7 +32,8 @@ final class LimitOptions {
       names = "--session-rate",
       paramLabel = "N",
       description = {
-        "sessions that one tenant may open in a second, in the long run; four seconds' worth may come",
+        "sessions that one tenant may open in a second, in the long run; four seconds' worth may"
+            + " come",
         "at once (default: 32)"
       })
   private int perSecond = SessionLimits.USUAL.perSecond();
@@ -53,13 +54,13 @@ final class LimitOptions {
         "memory set aside for each worker: a session that has no room for it beside the others is",
         "refused (default: 160Mi)"
       })
-  private Optional<String> workerMemory = Optional.empty();
+  private @Nullable String workerMemory;
 
   @Option(
       names = "--reserved-memory",
       paramLabel = "SIZE",
       description = "memory set aside for the server itself (default: 768Mi)")
-  private Optional<String> reservedMemory = Optional.empty();
+  private @Nullable String reservedMemory;
 
   @Option(
       names = "--tenant-requests",
@@ -82,7 +83,7 @@ final class LimitOptions {
         new QueueLimits(QueueLimits.USUAL.perServer(), requests, QueueLimits.USUAL.guaranteed()));
   }
 
-  private static long bytes(Optional<String> text, long otherwise) {
-    return text.map(ByteSize::parse).map(ByteSize::bytes).orElse(otherwise);
+  private static long bytes(@Nullable String text, long otherwise) {
+    return text == null ? otherwise : ByteSize.parse(text).bytes();
   }
 }

@@ -5,6 +5,7 @@ import io.gpupool.server.oidc.OidcOptions;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The options of a server that accepts the tokens of an OpenID Connect issuer. */
@@ -13,13 +14,13 @@ final class OidcServerOptions {
       names = "--oidc-issuer",
       paramLabel = "URL",
       description = "let in who has logged in with this OpenID Connect issuer, too")
-  private Optional<URI> issuer = Optional.empty();
+  private @Nullable URI issuer;
 
   @Option(
       names = "--oidc-audience",
       paramLabel = "NAME",
       description = "for whom its tokens must be (aud)")
-  private Optional<String> audience = Optional.empty();
+  private @Nullable String audience;
 
   @Option(
       names = "--oidc-tenant-claim",
@@ -42,13 +43,16 @@ final class OidcServerOptions {
       names = "--oidc-ca",
       paramLabel = "FILE",
       description = "the roots of the issuer's certificate (default: those of this machine)")
-  private Optional<Path> trusted = Optional.empty();
+  private @Nullable Path trusted;
 
   Optional<OidcOptions> options() {
-    if (issuer.isPresent() != audience.isPresent()) {
+    if ((issuer == null) != (audience == null)) {
       throw new IllegalArgumentException("give --oidc-issuer and --oidc-audience together");
     }
-    return issuer.map(
-        url -> new OidcOptions(url, audience.orElseThrow(), tenantClaim, roleClaim, trusted));
+    return issuer == null || audience == null
+        ? Optional.empty()
+        : Optional.of(
+            new OidcOptions(
+                issuer, audience, tenantClaim, roleClaim, Optional.ofNullable(trusted)));
   }
 }

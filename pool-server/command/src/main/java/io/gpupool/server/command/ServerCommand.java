@@ -255,7 +255,7 @@ public final class ServerCommand implements Callable<Integer> {
             server.reader(),
             server.calls(),
             new InetSocketAddress(listen, httpPort),
-            server.tls(),
+            server.tls().orElse(null),
             meters);
   }
 

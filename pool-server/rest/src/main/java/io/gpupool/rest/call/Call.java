@@ -14,6 +14,7 @@ import io.grpc.MethodDescriptor;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A request that has been checked against its operation.
@@ -22,7 +23,7 @@ import java.util.Optional;
  * @param query the values of the operation's parameters
  * @param headers the values of a header; empty if the request does not have it
  * @param body the body of the request; an empty object if it has none
- * @param token the token that the caller shows
+ * @param token the token that the caller shows; null: none
  */
 public record Call(
     Operation operation,
@@ -30,7 +31,7 @@ public record Call(
     Map<String, String> query,
     HeaderValues headers,
     JsonObject body,
-    Optional<String> token,
+    @Nullable String token,
     ControlPlaneClient pool) {
   /** The headers of a request. */
   public interface HeaderValues {
@@ -41,7 +42,7 @@ public record Call(
     return new Call(operation, variables, query, headers, checked, token, pool);
   }
 
-  /** Of what the path names; empty if it names nothing. */
+  /** Returns the id that the path names; empty if it names none. */
   public String id() {
     return String.join("/", variables);
   }
@@ -50,7 +51,7 @@ public record Call(
     return Boolean.parseBoolean(query.get(parameter));
   }
 
-  /** Who calls. */
+  /** Returns the caller. */
   public UserInfo caller() throws ProblemException {
     Optional<UserInfo> caller = pool.caller(token);
     if (caller.isEmpty()) {
@@ -59,7 +60,7 @@ public record Call(
     return caller.get();
   }
 
-  /** All that the caller may see now. */
+  /** Returns the snapshot of all that the caller may see now. */
   public PoolSnapshot snapshot() throws ProblemException {
     Optional<PoolSnapshot> snapshot = pool.snapshot(token);
     if (snapshot.isEmpty()) {
@@ -68,22 +69,22 @@ public record Call(
     return snapshot.get();
   }
 
-  /** What a GPU was used for, as the caller may see it; empty if it is another server's. */
+  /** Returns the history of a GPU as the caller may see it; empty if it is another server's. */
   public Optional<GpuHistory> history(String gpu, Window window) throws ProblemException {
     return pool.history(token, gpu, window);
   }
 
-  /** Why no program can be served now. */
+  /** Returns the reason why no program can be served now. */
   public Optional<String> trouble() throws ProblemException {
     return pool.trouble();
   }
 
-  /** Has the control plane do something with the caller's rights. */
+  /** Calls a method of the control plane with the caller's rights. */
   public <Q, A> A ask(MethodDescriptor<Q, A> method, Q request) throws ProblemException {
     return pool.ask(method, token, request);
   }
 
-  /** Adds what the body says to a message whose fields it has. */
+  /** Adds the fields of the body to a message that has them. */
   public <B extends Message.Builder> B into(B message) {
     JsonForm.into(body, message);
     return message;
@@ -92,8 +93,9 @@ public record Call(
   private ProblemException unknownCaller() throws ProblemException {
     return new ProblemException(
         401,
-        token.isEmpty()
-            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin of the pool makes one"
+        token == null
+            ? "a token is needed, as in 'Authorization: Bearer TOKEN'; an admin of the pool makes"
+                + " one"
             : pool.refusal(token),
         Map.of("WWW-Authenticate", "Bearer"));
   }

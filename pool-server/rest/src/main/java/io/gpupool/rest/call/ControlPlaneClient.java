@@ -15,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /** The views and calls of a pool-server, for threads that wait for the answers. */
 public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
@@ -27,21 +28,21 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
       "what keeps the pool's state does not answer, so it is not known whether this was done; look"
           + " again";
 
-  Optional<UserInfo> caller(Optional<String> token) throws ProblemException {
-    return await(reader.caller(token));
+  Optional<UserInfo> caller(@Nullable String token) throws ProblemException {
+    return await(reader.caller(Optional.ofNullable(token)));
   }
 
-  String refusal(Optional<String> token) throws ProblemException {
-    return await(reader.refusal(token));
+  String refusal(@Nullable String token) throws ProblemException {
+    return await(reader.refusal(Optional.ofNullable(token)));
   }
 
-  Optional<PoolSnapshot> snapshot(Optional<String> token) throws ProblemException {
-    return await(reader.read(token));
+  Optional<PoolSnapshot> snapshot(@Nullable String token) throws ProblemException {
+    return await(reader.read(Optional.ofNullable(token)));
   }
 
-  Optional<GpuHistory> history(Optional<String> token, String gpu, Window window)
+  Optional<GpuHistory> history(@Nullable String token, String gpu, Window window)
       throws ProblemException {
-    return await(reader.history(token, gpu, window));
+    return await(reader.history(Optional.ofNullable(token), gpu, window));
   }
 
   Optional<String> trouble() throws ProblemException {
@@ -49,9 +50,10 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
   }
 
   /** Calls a method of the control plane; what it refuses becomes a problem. */
-  <Q, A> A ask(MethodDescriptor<Q, A> method, Optional<String> token, Q request)
+  <Q, A> A ask(MethodDescriptor<Q, A> method, @Nullable String token, Q request)
       throws ProblemException {
-    return await(calls.call(method, token, request), CHANGE_MILLIS, NOT_KNOWN_YET);
+    return await(
+        calls.call(method, Optional.ofNullable(token), request), CHANGE_MILLIS, NOT_KNOWN_YET);
   }
 
   private static <T> T await(CompletableFuture<T> answer) throws ProblemException {

@@ -8,13 +8,14 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The entity tag of an answer. It is weak: answers that differ only in ages have the same tag.
  * Where there is a revision, the tag is strong, and the revision is the part before the dash.
  */
-public record EntityTag(String opaque, OptionalLong revision) {
+public record EntityTag(String opaque, @Nullable Long revision) {
   private static final int BYTES = 12;
 
   /** Returns the tag of a resource without its ages. */
@@ -23,8 +24,7 @@ public record EntityTag(String opaque, OptionalLong revision) {
       byte[] digest =
           MessageDigest.getInstance("SHA-256").digest(lasting.getBytes(StandardCharsets.UTF_8));
       return new EntityTag(
-          "\"" + HexFormat.of().formatHex(Arrays.copyOf(digest, BYTES)) + "\"",
-          OptionalLong.empty());
+          "\"" + HexFormat.of().formatHex(Arrays.copyOf(digest, BYTES)) + "\"", null);
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException(e);
     }
@@ -32,18 +32,18 @@ public record EntityTag(String opaque, OptionalLong revision) {
 
   /** Returns the same tag with a revision. */
   public EntityTag withRevision(long number) {
-    return new EntityTag("\"" + number + "-" + opaque.substring(1), OptionalLong.of(number));
+    return new EntityTag("\"" + number + "-" + opaque.substring(1), number);
   }
 
-  /** Whether it is in what an If-None-Match header lists. */
+  /** Returns whether an If-None-Match header lists it. */
   public boolean isAmong(List<String> headers) {
     return known(headers).stream().anyMatch(tag -> tag.equals("*") || tag.equals(opaque));
   }
 
   /**
-   * The revision that an If-Match header insists on.
+   * Returns the revision that an If-Match header demands.
    *
-   * @return 0: whatever it is
+   * @return 0: any revision
    */
   public long required(List<String> headers) throws ProblemException {
     if (headers.isEmpty()) {
@@ -56,7 +56,7 @@ public record EntityTag(String opaque, OptionalLong revision) {
     if (known.contains("*")) {
       return 0;
     }
-    long now = revision.orElseThrow();
+    long now = Objects.requireNonNull(revision);
     if (known.stream().noneMatch(tag -> tag.startsWith("\"" + now + "-"))) {
       throw new ProblemException(
           412, "it has changed since (its ETag is " + opaque + " now); get it again and look");
@@ -74,9 +74,6 @@ public record EntityTag(String opaque, OptionalLong revision) {
 
   public Map<String, String> headers() {
     return Map.of(
-        "ETag",
-        revision.isPresent() ? opaque : "W/" + opaque,
-        "Cache-Control",
-        "private, no-cache");
+        "ETag", revision != null ? opaque : "W/" + opaque, "Cache-Control", "private, no-cache");
   }
 }

@@ -16,8 +16,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The OpenAPI document of the interface: {@code openapi.json}, with the schemas that are generated
@@ -101,18 +101,15 @@ public final class OpenApi {
         role(json.has("security") ? json : document),
         List.copyOf(parameters),
         mediaTypes(json.getAsJsonObject("responses")),
-        json.has("requestBody")
-            ? Optional.of(body(json.getAsJsonObject("requestBody")))
-            : Optional.empty());
+        json.has("requestBody") ? body(json.getAsJsonObject("requestBody")) : null);
   }
 
-  private static Optional<Role> role(JsonObject secured) {
+  private static @Nullable Role role(JsonObject secured) {
     JsonArray schemes = secured.getAsJsonArray("security");
     return schemes.isEmpty()
-        ? Optional.empty()
-        : Optional.of(
-            Role.ofText(
-                schemes.get(0).getAsJsonObject().getAsJsonArray("bearer").get(0).getAsString()));
+        ? null
+        : Role.ofText(
+            schemes.get(0).getAsJsonObject().getAsJsonArray("bearer").get(0).getAsString());
   }
 
   private static List<String> mediaTypes(JsonObject responses) {

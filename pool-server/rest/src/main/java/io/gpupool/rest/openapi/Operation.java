@@ -7,26 +7,26 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An operation of the document.
  *
  * @param path its segments; one in braces matches any
- * @param role the lowest role that may call it; empty: anyone who can connect
+ * @param role the lowest role that may call it; null: anyone who can connect
  * @param mediaTypes of its successful answer; none: it has no body
- * @param body the schema of request bodies; empty: requests have no body
+ * @param body the schema of request bodies; null: requests have no body
  */
 public record Operation(
     String id,
     String method,
     List<String> path,
-    Optional<Role> role,
+    @Nullable Role role,
     List<Parameter> parameters,
     List<String> mediaTypes,
-    Optional<Schema> body) {
-  /** Whether a request's path, still in its escapes, is one of this operation's. */
+    @Nullable Schema body) {
+  /** Returns whether a request's path, still in its escapes, is one of this operation's. */
   public boolean matches(List<String> segments) {
     if (segments.size() != path.size()) {
       return false;
@@ -39,7 +39,7 @@ public record Operation(
     return true;
   }
 
-  /** What stands for the segments in braces, in their order. */
+  /** Returns the values of the segments in braces, in their order. */
   public List<String> variables(List<String> segments) {
     List<String> variables = new ArrayList<>();
     for (int i = 0; i < path.size(); i++) {

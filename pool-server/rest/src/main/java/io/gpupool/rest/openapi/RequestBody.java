@@ -30,10 +30,11 @@ public final class RequestBody {
 
   private RequestBody() {}
 
-  /** An empty object where nothing is expected. */
+  /** Returns the checked body of a request; an empty object where none is expected. */
   public static JsonObject of(HttpExchange exchange, Operation operation)
       throws IOException, ProblemException {
-    if (operation.body().isEmpty()) {
+    Schema schema = operation.body();
+    if (schema == null) {
       return new JsonObject();
     }
     checkType(
@@ -42,7 +43,7 @@ public final class RequestBody {
     if (bytes.length > MAX_BYTES) {
       throw new ProblemException(413, "the body has over " + MAX_BYTES + " bytes");
     }
-    return checked(parse(bytes), operation.body().get());
+    return checked(parse(bytes), schema);
   }
 
   private static void checkType(String header, boolean isPatch) throws ProblemException {

@@ -13,8 +13,9 @@ import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.HexFormat;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The key of a lease request, by which a repeated request is recognized.
@@ -27,17 +28,17 @@ record IdempotencyKey(String id, String body) {
   private static final int ID_BYTES = 16;
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  /** Of the same caller, key and body it is the same; without a key there is no other. */
-  static IdempotencyKey of(Optional<String> token, Optional<String> key, LeaseRequest request)
+  /** Returns the same for the same caller, key and body; without a key, one that is unique. */
+  static IdempotencyKey of(@Nullable String token, @Nullable String key, LeaseRequest request)
       throws ProblemException {
     byte[] id = new byte[ID_BYTES];
-    if (key.isEmpty()) {
+    if (key == null) {
       RANDOM.nextBytes(id);
-    } else if (FORM.matcher(key.get()).matches()) {
+    } else if (FORM.matcher(key).matches()) {
       id =
           Arrays.copyOf(
               sha256(
-                  ("lease\n" + token.orElse("") + "\n" + key.get())
+                  ("lease\n" + Objects.requireNonNullElse(token, "") + "\n" + key)
                       .getBytes(StandardCharsets.UTF_8)),
               ID_BYTES);
     } else {

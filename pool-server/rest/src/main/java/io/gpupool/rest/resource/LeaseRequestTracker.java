@@ -48,8 +48,8 @@ public final class LeaseRequestTracker {
       throw new ProblemException(400, "both fraction and memoryBytes say how large; give one");
     }
     LeaseRequest.Builder request = call.into(LeaseRequest.newBuilder());
-    Optional<String> key = call.headers().of("Idempotency-Key").stream().findFirst();
-    if (key.isEmpty() && request.getWaitMillis() > 0) {
+    String key = call.headers().of("Idempotency-Key").stream().findFirst().orElse(null);
+    if (key == null && request.getWaitMillis() > 0) {
       throw new ProblemException(
           400,
           "a request that may wait needs an Idempotency-Key: the same request with the same key"
@@ -60,7 +60,7 @@ public final class LeaseRequestTracker {
     }
     IdempotencyKey known = IdempotencyKey.of(call.token(), key, request.build());
     TrackedLeaseRequest ask =
-        key.isPresent() ? remembered(known, call, request) : asked(known, call, request);
+        key != null ? remembered(known, call, request) : asked(known, call, request);
     Optional<Lease> lease = await(ask, call);
     return lease.isPresent() ? granted(lease.get(), request.getGraceMillis()) : queued(ask);
   }
@@ -114,7 +114,7 @@ public final class LeaseRequestTracker {
             .calls()
             .call(
                 PoolGrpc.getRequestLeaseMethod(),
-                call.token(),
+                Optional.ofNullable(call.token()),
                 // The pool may know it from before a restart of this server.
                 request.setRequestId(known.id()).setResumed(true).build(),
                 ask::onEvent));
