@@ -29,7 +29,7 @@ public final class Events {
     /** Returns whether it is one of this device. */
     public boolean isOf(Nvml.Device device) {
       return device.card() == card
-          && (instance == WHOLE_CARD || device.instance().orElse(instance) == instance);
+          && (instance == WHOLE_CARD || device.instance() == null || device.instance() == instance);
     }
   }
 

@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The management library, initialised. For one thread. */
 public final class Nvml {
@@ -79,7 +79,7 @@ public final class Nvml {
     IntByReference pending = new IntByReference();
     if (number(mode -> library.nvmlDeviceGetMigMode(card, mode, pending)).orElse(0)
         != MIG_ENABLED) {
-      uuid(card).ifPresent(uuid -> found.add(new Device(card, card, uuid, OptionalInt.empty())));
+      uuid(card).ifPresent(uuid -> found.add(new Device(card, card, uuid, null)));
       return;
     }
     int most = number(count -> library.nvmlDeviceGetMaxMigDeviceCount(card, count)).orElse(0);
@@ -91,7 +91,7 @@ public final class Nvml {
   }
 
   private void addSlice(List<Device> found, long card, long slice) {
-    OptionalInt instance = number(id -> library.nvmlDeviceGetGpuInstanceId(slice, id));
+    Integer instance = number(id -> library.nvmlDeviceGetGpuInstanceId(slice, id)).orElse(null);
     uuid(slice).ifPresent(uuid -> found.add(new Device(slice, card, uuid, instance)));
   }
 
@@ -100,11 +100,11 @@ public final class Nvml {
    *
    * @param handle NVML's, of the slice or the whole card
    * @param card NVML's handle of the whole card
-   * @param instance of a slice: its GPU instance
+   * @param instance the GPU instance of a slice; null of a whole card
    */
-  public record Device(long handle, long card, String uuid, OptionalInt instance) {
+  public record Device(long handle, long card, String uuid, @Nullable Integer instance) {
     public boolean isSlice() {
-      return instance.isPresent();
+      return instance != null;
     }
   }
 
@@ -120,9 +120,9 @@ public final class Nvml {
   }
 
   private boolean isPeer(Device device, Device other, int capability) {
-    OptionalInt status =
-        number(at -> library.nvmlDeviceGetP2PStatus(device.card(), other.card(), capability, at));
-    return status.isPresent() && status.getAsInt() == P2P_OK;
+    return number(at -> library.nvmlDeviceGetP2PStatus(device.card(), other.card(), capability, at))
+        .filter(status -> status == P2P_OK)
+        .isPresent();
   }
 
   /** Measures a GPU. */
@@ -132,24 +132,26 @@ public final class Nvml {
     int asked = library.nvmlDeviceGetMemoryInfo(device.handle(), memory);
     return new Sample(
         asked == LibNvml.GPU_IS_LOST ? "lost" : remapping(card),
-        asked == LibNvml.SUCCESS ? OptionalLong.of(memory.usedBytes) : OptionalLong.empty(),
-        device.isSlice() ? OptionalInt.empty() : utilization(card),
+        asked == LibNvml.SUCCESS ? memory.usedBytes : null,
+        device.isSlice() ? null : utilization(card),
         new Cooling(
-            number(celsius -> library.nvmlDeviceGetTemperature(card, TEMPERATURE_GPU, celsius)),
-            number(percent -> library.nvmlDeviceGetFanSpeed(card, percent))),
+            number(celsius -> library.nvmlDeviceGetTemperature(card, TEMPERATURE_GPU, celsius))
+                .orElse(null),
+            number(percent -> library.nvmlDeviceGetFanSpeed(card, percent)).orElse(null)),
         new Power(
-            number(milliwatts -> library.nvmlDeviceGetPowerUsage(card, milliwatts)),
-            number(milliwatts -> library.nvmlDeviceGetEnforcedPowerLimit(card, milliwatts))),
+            number(milliwatts -> library.nvmlDeviceGetPowerUsage(card, milliwatts)).orElse(null),
+            number(milliwatts -> library.nvmlDeviceGetEnforcedPowerLimit(card, milliwatts))
+                .orElse(null)),
         performanceState(card),
         clocks(card),
         new MemoryErrors(errors(card, ECC_CORRECTED), errors(card, ECC_UNCORRECTED)));
   }
 
-  private OptionalInt utilization(long card) {
+  private @Nullable Integer utilization(long card) {
     LibNvml.Utilization rates = new LibNvml.Utilization();
     return library.nvmlDeviceGetUtilizationRates(card, rates) == LibNvml.SUCCESS
-        ? OptionalInt.of(rates.gpuPercent)
-        : OptionalInt.empty();
+        ? rates.gpuPercent
+        : null;
   }
 
   private Clocks clocks(long card) {
@@ -178,17 +180,18 @@ public final class Nvml {
     return OptionalLong.empty();
   }
 
-  private OptionalInt clock(long card, int type) {
-    return number(megahertz -> library.nvmlDeviceGetClockInfo(card, type, megahertz));
+  private @Nullable Integer clock(long card, int type) {
+    return number(megahertz -> library.nvmlDeviceGetClockInfo(card, type, megahertz)).orElse(null);
   }
 
-  private OptionalInt performanceState(long card) {
-    OptionalInt state = number(at -> library.nvmlDeviceGetPerformanceState(card, at));
-    return state.orElse(0) > LAST_PERFORMANCE_STATE ? OptionalInt.empty() : state;
+  private @Nullable Integer performanceState(long card) {
+    return number(at -> library.nvmlDeviceGetPerformanceState(card, at))
+        .filter(state -> state <= LAST_PERFORMANCE_STATE)
+        .orElse(null);
   }
 
   /**
-   * Measurements of a GPU; those that it or its driver does not give are empty.
+   * Measurements of a GPU; those that it or its driver does not give are null.
    *
    * @param condition {@code ok}, {@code lost}, {@code row-remap-pending} or {@code
    *     row-remap-failed}
@@ -197,11 +200,11 @@ public final class Nvml {
    */
   public record Sample(
       String condition,
-      OptionalLong usedBytes,
-      OptionalInt utilizationPercent,
+      @Nullable Long usedBytes,
+      @Nullable Integer utilizationPercent,
       Cooling cooling,
       Power power,
-      OptionalInt performanceState,
+      @Nullable Integer performanceState,
       Clocks clocks,
       MemoryErrors errors) {}
 
@@ -210,25 +213,28 @@ public final class Nvml {
    *
    * @param fanPercent the intended part of the highest speed
    */
-  public record Cooling(OptionalInt temperatureCelsius, OptionalInt fanPercent) {}
+  public record Cooling(@Nullable Integer temperatureCelsius, @Nullable Integer fanPercent) {}
 
   /** Power that a GPU takes, and the limit that is in force. */
-  public record Power(OptionalInt milliwatts, OptionalInt limitMilliwatts) {}
+  public record Power(@Nullable Integer milliwatts, @Nullable Integer limitMilliwatts) {}
 
   /** Errors of a GPU's memory since the driver was loaded. */
-  public record MemoryErrors(OptionalLong corrected, OptionalLong uncorrected) {}
+  public record MemoryErrors(@Nullable Long corrected, @Nullable Long uncorrected) {}
 
   /** Present clock rates of the parts of a GPU, in megahertz. */
   public record Clocks(
-      OptionalInt graphics, OptionalInt sm, OptionalInt memory, OptionalInt video) {}
+      @Nullable Integer graphics,
+      @Nullable Integer sm,
+      @Nullable Integer memory,
+      @Nullable Integer video) {}
 
   /** Events that tell of faults, from now on; empty if no GPU has them. */
   public Optional<Events> faults(List<Device> devices) {
-    OptionalLong created = longNumber(library::nvmlEventSetCreate);
+    Optional<Long> created = longNumber(library::nvmlEventSetCreate);
     if (created.isEmpty()) {
       return Optional.empty();
     }
-    long set = created.getAsLong();
+    long set = created.get();
     long registered =
         devices.stream()
             .mapToLong(Device::card)
@@ -240,7 +246,7 @@ public final class Nvml {
 
   private boolean registerFaults(long card, long set) {
     long supported =
-        longNumber(types -> library.nvmlDeviceGetSupportedEventTypes(card, types)).orElse(0);
+        longNumber(types -> library.nvmlDeviceGetSupportedEventTypes(card, types)).orElse(0L);
     long wanted = supported & (Events.XID | Events.DOUBLE_BIT_ERROR);
     return wanted != 0 && library.nvmlDeviceRegisterEvents(card, wanted, set) == LibNvml.SUCCESS;
   }
@@ -262,30 +268,31 @@ public final class Nvml {
     return pending.getValue() != 0 ? "row-remap-pending" : "ok";
   }
 
-  private OptionalLong errors(long card, int kind) {
+  private @Nullable Long errors(long card, int kind) {
     return longNumber(
-        count -> library.nvmlDeviceGetTotalEccErrors(card, kind, ECC_SINCE_START, count));
+            count -> library.nvmlDeviceGetTotalEccErrors(card, kind, ECC_SINCE_START, count))
+        .orElse(null);
   }
 
   private Optional<String> uuid(long handle) {
     return text(uuid -> library.nvmlDeviceGetUUID(handle, uuid, TEXT_BYTES));
   }
 
-  /** The unsigned int that a function writes; empty if it fails. */
-  private OptionalInt number(ToIntFunction<IntByReference> function) {
+  /** Returns the unsigned int that a function writes; empty if it fails. */
+  private Optional<Integer> number(ToIntFunction<IntByReference> function) {
     return function.applyAsInt(number) == LibNvml.SUCCESS
-        ? OptionalInt.of(number.getValue())
-        : OptionalInt.empty();
+        ? Optional.of(number.getValue())
+        : Optional.empty();
   }
 
-  /** The same for a word. */
-  private OptionalLong longNumber(ToIntFunction<LongByReference> function) {
+  /** Returns the word that a function writes; empty if it fails. */
+  private Optional<Long> longNumber(ToIntFunction<LongByReference> function) {
     return function.applyAsInt(longNumber) == LibNvml.SUCCESS
-        ? OptionalLong.of(longNumber.getValue())
-        : OptionalLong.empty();
+        ? Optional.of(longNumber.getValue())
+        : Optional.empty();
   }
 
-  /** The text that a function writes; empty if it fails, or the text is too long. */
+  /** Returns the text that a function writes; empty if it fails, or the text is too long. */
   private static Optional<String> text(ToIntFunction<byte[]> function) {
     byte[] text = new byte[TEXT_BYTES];
     return function.applyAsInt(text) == LibNvml.SUCCESS && text[TEXT_BYTES - 1] == 0

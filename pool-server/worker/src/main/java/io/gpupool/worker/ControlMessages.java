@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /** The messages that the pool-server sends to a worker. Handled by the control thread. */
 final class ControlMessages {
@@ -80,10 +81,12 @@ final class ControlMessages {
   }
 
   /** Receives a descriptor that a message announces, if it announces one. */
-  private OptionalInt announcedDescriptor(TextMessage message) throws IOException {
-    return message.get("descriptor").isPresent()
-        ? control.receiveDescriptor()
-        : OptionalInt.empty();
+  private @Nullable Integer announcedDescriptor(TextMessage message) throws IOException {
+    if (message.get("descriptor").isEmpty()) {
+      return null;
+    }
+    OptionalInt descriptor = control.receiveDescriptor();
+    return descriptor.isPresent() ? descriptor.getAsInt() : null;
   }
 
   private int descriptor() throws IOException {

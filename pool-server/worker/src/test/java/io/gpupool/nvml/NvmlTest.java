@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.worker.TestLibrary;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
 /** The management library of a driver that lacks most of the functions asked for. */
@@ -43,9 +41,9 @@ class NvmlTest {
     assertThat(nvml.usedBytes(card, 1)).isEmpty();
     Nvml.Sample sample = nvml.sample(card);
     assertThat(sample.condition()).isEqualTo("ok");
-    assertThat(sample.usedBytes()).isEqualTo(OptionalLong.empty());
-    assertThat(sample.cooling().temperatureCelsius()).isEqualTo(OptionalInt.empty());
-    assertThat(sample.clocks().sm()).isEqualTo(OptionalInt.empty());
-    assertThat(sample.errors().uncorrected()).isEqualTo(OptionalLong.empty());
+    assertThat(sample.usedBytes()).isNull();
+    assertThat(sample.cooling().temperatureCelsius()).isNull();
+    assertThat(sample.clocks().sm()).isNull();
+    assertThat(sample.errors().uncorrected()).isNull();
   }
 }

@@ -11,13 +11,13 @@ import java.lang.foreign.Arena;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection to the cache that the pool-server keeps for later sessions of the tenant: compiled
@@ -30,7 +30,8 @@ public final class CacheLink {
 
   private final ControlLink control;
   private final AtomicLong requests = new AtomicLong();
-  private final Map<String, CompletableFuture<OptionalInt>> waiting = new ConcurrentHashMap<>();
+  private final Map<String, CompletableFuture<Optional<Integer>>> waiting =
+      new ConcurrentHashMap<>();
 
   public CacheLink(ControlLink control) {
     this.control = control;
@@ -45,21 +46,22 @@ public final class CacheLink {
   }
 
   /** Brings a message of type {@code cached}, by the control thread. */
-  public void answered(TextMessage message, OptionalInt descriptor) {
-    CompletableFuture<OptionalInt> asked = waiting.remove(message.get("request").orElse(""));
-    if (asked == null || !asked.complete(descriptor)) {
-      descriptor.ifPresent(Posix::close);
+  public void answered(TextMessage message, @Nullable Integer descriptor) {
+    CompletableFuture<Optional<Integer>> asked = waiting.remove(message.get("request").orElse(""));
+    boolean taken = asked != null && asked.complete(Optional.ofNullable(descriptor));
+    if (!taken && descriptor != null) {
+      Posix.close(descriptor);
     }
   }
 
   private final class Kernels implements KernelStore {
     @Override
     public Optional<byte[]> read(byte[] key) {
-      OptionalInt file = get("kernels", key);
+      Optional<Integer> file = get("kernels", key);
       if (file.isEmpty()) {
         return Optional.empty();
       }
-      int fd = file.getAsInt();
+      int fd = file.get();
       try (Arena arena = Arena.ofConfined()) {
         long lengthBytes = Posix.length(fd);
         if (lengthBytes <= 0 || lengthBytes > MAX_KERNEL_BYTES) {
@@ -83,11 +85,11 @@ public final class CacheLink {
   private final class StoredImages implements ImageStore {
     @Override
     public boolean read(byte[] digest, long address, long lengthBytes) {
-      OptionalInt file = get("images", digest);
+      Optional<Integer> file = get("images", digest);
       if (file.isEmpty()) {
         return false;
       }
-      int fd = file.getAsInt();
+      int fd = file.get();
       try {
         return Posix.length(fd) == lengthBytes && readAll(fd, address, lengthBytes);
       } finally {
@@ -105,23 +107,23 @@ public final class CacheLink {
     void fill(long address);
   }
 
-  private OptionalInt get(String kind, byte[] key) {
+  private Optional<Integer> get(String kind, byte[] key) {
     String request = Long.toString(requests.incrementAndGet());
-    CompletableFuture<OptionalInt> answer = new CompletableFuture<>();
+    CompletableFuture<Optional<Integer>> answer = new CompletableFuture<>();
     waiting.put(request, answer);
     try {
       control.send(message("get", kind, key, request).build());
       return answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     } catch (IOException | ExecutionException e) {
-      return OptionalInt.empty();
+      return Optional.empty();
     } catch (TimeoutException e) {
-      if (!answer.complete(OptionalInt.empty())) {
+      if (!answer.complete(Optional.empty())) {
         return answer.join();
       }
-      return OptionalInt.empty();
+      return Optional.empty();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return OptionalInt.empty();
+      return Optional.empty();
     } finally {
       waiting.remove(request);
     }
@@ -141,7 +143,7 @@ public final class CacheLink {
     content.fill(address);
     Posix.unmap(address, lengthBytes);
     String request = Long.toString(requests.incrementAndGet());
-    CompletableFuture<OptionalInt> answer = new CompletableFuture<>();
+    CompletableFuture<Optional<Integer>> answer = new CompletableFuture<>();
     waiting.put(request, answer);
     CompletableFuture<Void> done = answer.thenAccept(nothing -> Posix.close(fd));
     try {

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
-import java.util.OptionalInt;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +34,13 @@ public final class ServerExchange implements Exchange {
   private volatile @Nullable UnixSocket inbox;
   private long requests;
 
-  private record Answer(TextMessage message, OptionalInt descriptor) {}
+  private record Answer(TextMessage message, @Nullable Integer descriptor) {
+    void closeDescriptor() {
+      if (descriptor != null) {
+        Posix.close(descriptor);
+      }
+    }
+  }
 
   public ServerExchange(ControlLink control) {
     this.control = control;
@@ -47,7 +52,7 @@ public final class ServerExchange implements Exchange {
   }
 
   /** Brings a message of type {@code shared}, by the control thread. */
-  public void answered(TextMessage message, OptionalInt descriptor) {
+  public void answered(TextMessage message, @Nullable Integer descriptor) {
     answers.add(new Answer(message, descriptor));
   }
 
@@ -64,8 +69,9 @@ public final class ServerExchange implements Exchange {
             .put("gpu", offer.gpu())
             .put("bytes", offer.lengthBytes())
             .put("handle", HexFormat.of().formatHex(offer.handle()));
-    if (offer.descriptor().isPresent()) {
-      handOver(offer.descriptor().getAsInt());
+    Integer descriptor = offer.descriptor();
+    if (descriptor != null) {
+      handOver(descriptor);
       request.put("descriptor", 1);
     }
     Answer answer = ask(request);
@@ -98,7 +104,7 @@ public final class ServerExchange implements Exchange {
           answer.descriptor,
           HexFormat.of().parseHex(answer.message.require("handle")));
     } catch (WireException | IllegalArgumentException e) {
-      answer.descriptor.ifPresent(Posix::close);
+      answer.closeDescriptor();
       throw new NotSharedException(NO_ANSWER, "the server's answer: " + e.getMessage());
     }
   }
@@ -153,7 +159,7 @@ public final class ServerExchange implements Exchange {
         if (answer.message.get("request").filter(number::equals).isPresent()) {
           return checked(answer);
         }
-        answer.descriptor.ifPresent(Posix::close);
+        answer.closeDescriptor();
       }
     } catch (IOException e) {
       throw new NotSharedException(NO_ANSWER, "the server is gone");
@@ -168,7 +174,7 @@ public final class ServerExchange implements Exchange {
     if (refused.isEmpty()) {
       return answer;
     }
-    answer.descriptor.ifPresent(Posix::close);
+    answer.closeDescriptor();
     int result =
         switch (refused) {
           case "own" -> CudaResult.INVALID_CONTEXT;

@@ -9,8 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -98,12 +96,10 @@ public final class GpuWatch {
     return reached.isEmpty() ? line.toString() : line + " peers=" + reached;
   }
 
-  private static void add(StringBuilder line, String key, OptionalInt value) {
-    value.ifPresent(number -> line.append(' ').append(key).append('=').append(number));
-  }
-
-  private static void add(StringBuilder line, String key, OptionalLong value) {
-    value.ifPresent(number -> line.append(' ').append(key).append('=').append(number));
+  private static void add(StringBuilder line, String key, @Nullable Number value) {
+    if (value != null) {
+      line.append(' ').append(key).append('=').append(value);
+    }
   }
 
   private static void sleep() {

@@ -12,7 +12,6 @@ import io.gpupool.worker.session.exchange.Exchange.Kind;
 import io.gpupool.worker.session.exchange.Exchange.Offer;
 import io.gpupool.worker.session.exchange.NotSharedException;
 import io.gpupool.worker.session.exchange.Token;
-import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -49,7 +48,7 @@ class ServerExchangeTest {
         UnixSocket workersEnd = new UnixSocket(inbox[0]);
         UnixSocket serversEnd = new UnixSocket(inbox[1])) {
       ServerExchange exchange = new ServerExchange(new ControlLink(ofWorker));
-      Offer offer = new Offer(Kind.BLOCK, 0, 4096, OptionalInt.of(inbox[1]), new byte[64]);
+      Offer offer = new Offer(Kind.BLOCK, 0, 4096, inbox[1], new byte[64]);
       assertThatThrownBy(() -> exchange.offer(offer)).isInstanceOf(NotSharedException.class);
 
       exchange.handOverBy(workersEnd);
@@ -63,7 +62,7 @@ class ServerExchangeTest {
                       .put("request", request.require("request"))
                       .put("token", TOKEN.text())
                       .build(),
-                  OptionalInt.empty());
+                  null);
               return serversEnd.receiveDescriptor().orElseThrow();
             } catch (Exception e) {
               throw new AssertionError(e);
@@ -88,7 +87,7 @@ class ServerExchangeTest {
   private static void hearTwice(ControlLink link, ServerExchange exchange) {
     try {
       exchange.released(link.receive().orElseThrow());
-      exchange.answered(link.receive().orElseThrow(), OptionalInt.empty());
+      exchange.answered(link.receive().orElseThrow(), null);
     } catch (Exception e) {
       throw new AssertionError(e);
     }

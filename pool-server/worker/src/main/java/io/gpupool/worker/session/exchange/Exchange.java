@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.exchange;
 
+import io.gpupool.worker.os.Posix;
 import java.util.List;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The place where the sessions of a lease on one server leave what they share with each other. Used
@@ -27,17 +28,30 @@ public interface Exchange {
    *
    * @param gpu by its number in the lease
    * @param lengthBytes what of the lease's memory it counts; 0 for what is no memory
-   * @param descriptor that another process needs for it; stays the caller's
-   * @param handle what the backend knows it by
+   * @param descriptor the descriptor that another process needs for it, if it needs one; stays the
+   *     caller's
+   * @param handle the backend's handle
    */
-  record Offer(Kind kind, int gpu, long lengthBytes, OptionalInt descriptor, byte[] handle) {}
+  record Offer(Kind kind, int gpu, long lengthBytes, @Nullable Integer descriptor, byte[] handle) {}
 
   /**
    * Something of another session.
    *
-   * @param descriptor as it is in this process; becomes the caller's
+   * @param descriptor its descriptor in this process, if it has one; becomes the caller's
    */
-  record Taken(int gpu, long lengthBytes, OptionalInt descriptor, byte[] handle) {}
+  record Taken(int gpu, long lengthBytes, @Nullable Integer descriptor, byte[] handle) {
+    /** Returns the descriptor, or -1 if there is none. */
+    public int descriptorOrNone() {
+      return descriptor == null ? -1 : descriptor;
+    }
+
+    /** Closes the descriptor, if there is one. */
+    public void closeDescriptor() {
+      if (descriptor != null) {
+        Posix.close(descriptor);
+      }
+    }
+  }
 
   /** Lets the other sessions have something, under the token that is returned. */
   Token offer(Offer offer) throws NotSharedException;

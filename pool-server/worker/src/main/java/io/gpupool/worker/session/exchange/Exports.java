@@ -7,7 +7,6 @@ import io.gpupool.worker.os.Posix;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 
 /**
  * The things of this session that other sessions may have, and those that must stay after the
@@ -60,8 +59,7 @@ public final class Exports {
   public Token addFile(Exchange.Kind kind, long id, int gpu, long lengthBytes, int descriptor)
       throws NotSharedException {
     try {
-      return add(
-          id, new Exchange.Offer(kind, gpu, lengthBytes, OptionalInt.of(descriptor), new byte[0]));
+      return add(id, new Exchange.Offer(kind, gpu, lengthBytes, descriptor, new byte[0]));
     } finally {
       Posix.close(descriptor);
     }

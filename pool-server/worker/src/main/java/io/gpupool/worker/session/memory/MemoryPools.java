@@ -6,7 +6,6 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.PoolOps;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.exchange.Exchange;
@@ -186,10 +185,10 @@ public final class MemoryPools implements PoolOps {
       // What is in the pool is opened, and given back, piece by piece.
       exports.exchange().giveBack(token);
       long out = call.out();
-      int descriptor = taken.descriptor().orElse(-1);
       int result =
-          backend.cuMemPoolImportFromShareableHandle(out, descriptor, Exports.DESCRIPTOR, 0);
-      taken.descriptor().ifPresent(Posix::close);
+          backend.cuMemPoolImportFromShareableHandle(
+              out, taken.descriptorOrNone(), Exports.DESCRIPTOR, 0);
+      taken.closeDescriptor();
       if (result == 0) {
         made.put(pool, Memory.getLong(out), taken.gpu());
         Memory.putLong(out, taken.gpu());

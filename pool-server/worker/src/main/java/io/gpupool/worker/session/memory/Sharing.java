@@ -6,7 +6,6 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.cuda.ShareOps;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTables;
@@ -21,7 +20,6 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
-import java.util.OptionalInt;
 
 /**
  * Memory and events that the session shares with others of its lease, by the backend's handles for
@@ -130,7 +128,7 @@ public final class Sharing implements ShareOps {
           return;
         }
         int descriptor = backend.descriptorOf(out);
-        OptionalInt passed = descriptor < 0 ? OptionalInt.empty() : OptionalInt.of(descriptor);
+        Integer passed = descriptor < 0 ? null : descriptor;
         byte[] handle = Memory.bytes(out, HANDLE_BYTES);
         token = exports.add(id, new Offer(kind, gpu, lengthBytes, passed, handle));
       }
@@ -300,11 +298,14 @@ public final class Sharing implements ShareOps {
     long in = call.in();
     Memory.clear(in, HANDLE_BYTES);
     Memory.put(in, taken.handle(), Math.min(taken.handle().length, HANDLE_BYTES));
-    taken.descriptor().ifPresent(descriptor -> backend.setDescriptor(in, descriptor));
+    Integer descriptor = taken.descriptor();
+    if (descriptor != null) {
+      backend.setDescriptor(in, descriptor);
+    }
     try {
       return user.make(in);
     } finally {
-      taken.descriptor().ifPresent(Posix::close);
+      taken.closeDescriptor();
     }
   }
 }

@@ -5,7 +5,6 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
-import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;
@@ -329,9 +328,8 @@ public final class VirtualMemory implements VirtualMemoryOps {
       Exchange.Taken taken = exports.exchange().take(token, Exchange.Kind.BLOCK);
       long out = call.out();
       int result =
-          backend.cuMemImportFromShareableHandle(
-              out, taken.descriptor().orElse(-1), Exports.DESCRIPTOR);
-      taken.descriptor().ifPresent(Posix::close);
+          backend.cuMemImportFromShareableHandle(out, taken.descriptorOrNone(), Exports.DESCRIPTOR);
+      taken.closeDescriptor();
       if (result != 0) {
         exports.exchange().giveBack(token);
         call.reply(tag, result);

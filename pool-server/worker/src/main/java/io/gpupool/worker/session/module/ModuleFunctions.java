@@ -20,7 +20,9 @@ final class ModuleFunctions {
 
   private final long handle;
   private final FunctionTable table;
-  private final OptionalInt count;
+
+  /** The count that the backend tells; null where it does not. */
+  private final @Nullable Integer count;
 
   /** Null where the backend lists them at no cost. */
   private final @Nullable ImageKernels kernels;
@@ -29,8 +31,9 @@ final class ModuleFunctions {
     this.handle = handle;
     this.table = table;
     this.kernels = kernels;
-    count = table.count(handle);
-    if (count.isEmpty() && kernels != null) {
+    OptionalInt told = table.count(handle);
+    count = told.isPresent() ? told.getAsInt() : null;
+    if (count == null && kernels != null) {
       kernels
           .problem()
           .ifPresent(problem ->
@@ -74,7 +77,10 @@ final class ModuleFunctions {
   }
 
   private int count() {
-    return count.orElseGet(() -> kernels == null ? 0 : kernels.count());
+    if (count != null) {
+      return count;
+    }
+    return kernels == null ? 0 : kernels.count();
   }
 
   private boolean imageTellsAll() {

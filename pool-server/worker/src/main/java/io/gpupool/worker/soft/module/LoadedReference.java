@@ -14,9 +14,9 @@ import io.gpupool.soft.texture.TexelFormat;
 import io.gpupool.worker.soft.texture.SoftTextureCalls;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** A texture or surface reference of a module, and what was set of it. Any thread may use it. */
 final class LoadedReference {
@@ -38,8 +38,8 @@ final class LoadedReference {
     float maxLevel;
     List<Float> border = List.of(0f, 0f, 0f, 0f);
 
-    /** Makes the resource, of the format at that time; empty: nothing is bound. */
-    Optional<Supplier<TextureResource>> resource = Optional.empty();
+    /** Makes the resource, of the format at that time; null: nothing is bound. */
+    @Nullable Supplier<TextureResource> resource;
 
     TexelFormat texelFormat() {
       return TexelFormat.of(format, channels);
@@ -85,10 +85,10 @@ final class LoadedReference {
         VariableKind.TEXTURE,
         (references, at) -> {
           change.accept(state);
-          if (state.resource.isEmpty()) {
+          if (state.resource == null) {
             references.unbind(at);
           } else {
-            references.bind(at, state.resource.get(), state::sampler);
+            references.bind(at, state.resource, state::sampler);
           }
         });
   }

@@ -12,7 +12,6 @@ import io.gpupool.worker.soft.state.SoftState;
 import io.gpupool.worker.soft.texture.LoadedMipmap;
 import io.gpupool.worker.soft.texture.SoftTextureCalls;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.Consumer;
 
 /** Driver calls about texture and surface references of modules. */
@@ -65,7 +64,7 @@ public final class SoftReferenceCalls extends SoftCalls implements ReferenceCall
   }
 
   private void setResource(long reference, TextureResource resource) {
-    reference(reference).set(all -> all.resource = Optional.of(() -> resource));
+    reference(reference).set(all -> all.resource = () -> resource);
   }
 
   /** Address 0: nothing. */
@@ -79,9 +78,8 @@ public final class SoftReferenceCalls extends SoftCalls implements ReferenceCall
           }
           all.resource =
               address == 0
-                  ? Optional.empty()
-                  : Optional.of(
-                      () -> new TextureResource.Linear(address, all.texelFormat(), lengthBytes));
+                  ? null
+                  : () -> new TextureResource.Linear(address, all.texelFormat(), lengthBytes);
         });
   }
 
@@ -96,9 +94,9 @@ public final class SoftReferenceCalls extends SoftCalls implements ReferenceCall
         reference,
         all ->
             all.resource =
-                Optional.of(() ->
+                () ->
                     new TextureResource.Pitched(
-                        address, TexelFormat.of(format, channels), width, height, pitchBytes)));
+                        address, TexelFormat.of(format, channels), width, height, pitchBytes));
   }
 
   @Override
