@@ -16,7 +16,7 @@ class NullMarkedTest {
   private static final Set<Path> UNMARKED =
       Set.of(
           // A program as a user of the pool would write it.
-          Path.of("deploy/examples"), Path.of("protocol/contract/src/main/java"));
+          Path.of("deploy/examples"));
 
   @Test
   void packages_ofMainCode_areAllNullMarked() throws IOException {

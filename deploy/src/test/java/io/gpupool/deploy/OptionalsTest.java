@@ -34,7 +34,6 @@ class OptionalsTest {
   private static final List<Path> NOT_YET =
       Stream.of(
               "pool-server/server",
-              "protocol/contract",
               "protocol/transport",
               "protocol/wire")
           .map(Path::of)

@@ -76,20 +76,19 @@ class GoldenFramesTest {
 
   private List<Object> expected(Op op) {
     List<Object> arguments = new ArrayList<>();
-    if (op.fenced() && op.entryPoint().isEmpty()) {
+    if (op.fenced() && op.entryPoint() == null) {
       arguments.add((long) TAG);
     }
     for (int i = 0; i < op.fields().size(); i++) {
       Field field = op.fields().get(i);
       Object value = field.role() == Field.Role.OUT ? output(op, field, i) : input(field.type(), i);
-      arguments.add(
-          op.entryPoint().isPresent() ? narrowed(op.entryPoint().get(), i, value) : value);
+      arguments.add(op.entryPoint() == null ? value : narrowed(op.entryPoint(), i, value));
     }
     return arguments;
   }
 
   private Object output(Op op, Field field, int index) {
-    if (op.entryPoint().isPresent()) {
+    if (op.entryPoint() != null) {
       long before =
           op.fields().subList(0, index).stream().filter(GoldenFramesTest::isOutput).count();
       return outputs + Long.BYTES * before;

@@ -2,16 +2,16 @@
 package io.gpupool.contract;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The origin of an entry point's function in the shim.
  *
  * @param auto whether it is generated
  * @param steps its steps; of a generated one that is an op of its own, none
- * @param reason the reason for which it is refused
+ * @param reason the reason for which it is refused; null if it is not
  */
-public record Body(boolean auto, List<Step> steps, Optional<String> reason) {
+public record Body(boolean auto, List<Step> steps, @Nullable String reason) {
   public Body {
     steps = List.copyOf(steps);
   }

@@ -42,7 +42,7 @@ public record Contract(
   /** Returns the ops that are not one entry point, by topic, in the order of their numbers. */
   public Map<String, List<Op>> topics() {
     return ops.stream()
-        .filter(op -> op.entryPoint().isEmpty())
+        .filter(op -> op.entryPoint() == null)
         .collect(
             Collectors.groupingBy(Op::topic, LinkedHashMap::new, Collectors.toUnmodifiableList()));
   }

@@ -9,9 +9,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** A reader of the files of the description; the grammar is in the README beside them. */
 final class ContractParser {
@@ -69,7 +69,7 @@ final class ContractParser {
 
   private void readOps(Path file) throws IOException {
     List<String> lines = Files.readAllLines(file);
-    String topic = null;
+    @Nullable String topic = null;
     for (int i = 0; i < lines.size(); i++) {
       String line = lines.get(i).strip();
       if (line.isEmpty() || line.startsWith("#")) {
@@ -101,14 +101,7 @@ final class ContractParser {
       }
       boolean fenced = op.group(2).equals("fenced");
       ops.add(
-          new Op(
-              ops.size() + 1,
-              op.group(1),
-              fenced,
-              op.group(3) != null,
-              fields,
-              Optional.empty(),
-              topic));
+          new Op(ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, null, topic));
     }
   }
 
@@ -126,7 +119,7 @@ final class ContractParser {
               + field.name().substring(0, 1).toUpperCase(Locale.ROOT)
               + field.name().substring(1);
       Field.Member member = new Field.Member(words[0], words[1], members.isEmpty());
-      members.add(new Field(field.role(), field.type(), name, Optional.of(member)));
+      members.add(new Field(field.role(), field.type(), name, member));
     }
     return members;
   }
@@ -157,19 +150,13 @@ final class ContractParser {
     }
     boolean fenced = entryPoint.callClass() == CallClass.FENCED;
     return new Op(
-        ops.size() + 1,
-        entryPoint.symbol(),
-        fenced,
-        false,
-        fields,
-        Optional.of(entryPoint),
-        entryPoint.topic());
+        ops.size() + 1, entryPoint.symbol(), fenced, false, fields, entryPoint, entryPoint.topic());
   }
 
   private Field.Type fieldType(EntryPoint entryPoint, Parameter parameter) {
     boolean input = parameter.direction() != Parameter.Direction.OUT;
     String base = input ? parameter.type() : parameter.baseType();
-    if (input && base.equals(DEVICE_POINTER) != parameter.span().isPresent()) {
+    if (input && base.equals(DEVICE_POINTER) != (parameter.span() != null)) {
       throw new ContractException(
           entryPoint.topic() + ".contract",
           0,

@@ -22,7 +22,8 @@ final class CoveragePage {
     line("# CUDA driver API coverage");
     line("");
     line(
-        "Every entry point of the CUDA 13.0 driver API is in exactly one class. `_ptds` and `_ptsz` are");
+        "Every entry point of the CUDA 13.0 driver API is in exactly one class. `_ptds` and `_ptsz`"
+            + " are");
     line("the variants of an entry point that use the calling thread's own default stream.");
     line("");
     counts();
@@ -39,8 +40,7 @@ final class CoveragePage {
     Map<CallClass, Integer> symbols = new EnumMap<>(CallClass.class);
     for (EntryPoint entryPoint : contract.entryPoints()) {
       declared.merge(entryPoint.callClass(), 1, Integer::sum);
-      symbols.merge(
-          entryPoint.callClass(), entryPoint.perThread().isPresent() ? 2 : 1, Integer::sum);
+      symbols.merge(entryPoint.callClass(), entryPoint.perThread() == null ? 1 : 2, Integer::sum);
     }
     line("| class | entry points | symbols with variants | meaning |");
     line("|---|---|---|---|");
@@ -67,7 +67,7 @@ final class CoveragePage {
       line(
           "| `%s`%s | %s | %s | %s |",
           entryPoint.symbol(),
-          entryPoint.perThread().map(suffix -> ", `" + suffix + "`").orElse(""),
+          entryPoint.perThread() == null ? "" : ", `" + entryPoint.perThread() + "`",
           version(entryPoint.version()),
           name(entryPoint.callClass()),
           entryPoint.reason().orElse(""));

@@ -160,10 +160,11 @@ final class DispatcherEmitter {
       source.line("      return 0;");
       source.line("    }");
     }
-    if (op.entryPoint().isPresent()) {
-      emitBackendCall(source, op, firstSlot);
-    } else {
+    EntryPoint entryPoint = op.entryPoint();
+    if (entryPoint == null) {
       emitSessionCall(source, op, firstSlot);
+    } else {
+      emitBackendCall(source, op, entryPoint, firstSlot);
     }
     source.line("  }");
   }
@@ -176,8 +177,9 @@ final class DispatcherEmitter {
     for (int i = 0; i < op.fields().size(); i++) {
       Field field = op.fields().get(i);
       String at = "frame + " + (firstSlot + 8 * i);
-      if (field.member().isPresent()) {
-        addMember(arguments, field, plain(field.type(), at));
+      Field.Member member = field.member();
+      if (member != null) {
+        addMember(arguments, member, plain(field.type(), at));
       } else if (field.role() == Field.Role.OUT) {
         arguments.add("slot(" + at + ")" + (field.type() == Field.Type.BYTES ? "" : " != 0"));
       } else if (field.type() == Field.Type.STRUCT) {
@@ -199,9 +201,8 @@ final class DispatcherEmitter {
     }
   }
 
-  /** Adds a field to the value that it belongs to, which the field before may have begun. */
-  private static void addMember(List<String> arguments, Field field, String value) {
-    Field.Member member = field.member().orElseThrow();
+  /** Adds the value of a field to that of its group, which the field before may have begun. */
+  private static void addMember(List<String> arguments, Field.Member member, String value) {
     if (member.first()) {
       arguments.add("new " + member.group() + "(" + value + ")");
     } else {
@@ -219,8 +220,7 @@ final class DispatcherEmitter {
     };
   }
 
-  private void emitBackendCall(JavaSource source, Op op, int firstSlot) {
-    EntryPoint entryPoint = op.entryPoint().orElseThrow();
+  private void emitBackendCall(JavaSource source, Op op, EntryPoint entryPoint, int firstSlot) {
     if (!entryPoint.backend()) {
       throw new IllegalArgumentException(entryPoint.symbol() + " is auto but not of the backend");
     }
@@ -282,8 +282,8 @@ final class DispatcherEmitter {
   private static void emitSpanChecks(
       JavaSource source, List<Parameter> parameters, String refusal) {
     for (int i = 0; i < parameters.size(); i++) {
-      if (parameters.get(i).span().isPresent()) {
-        DeviceSpan span = parameters.get(i).span().get();
+      DeviceSpan span = parameters.get(i).span();
+      if (span != null) {
         source.line("    if (!session.ownsMemory(v%d, %s)) {", i, span.arguments(parameters));
         source.line("      return %s;", refusal);
         source.line("    }");

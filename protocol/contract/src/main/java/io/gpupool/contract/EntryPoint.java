@@ -3,6 +3,7 @@ package io.gpupool.contract;
 
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One symbol of the CUDA driver API.
@@ -14,7 +15,7 @@ import java.util.Optional;
  * @param body the origin of its function in the shim
  * @param backend whether it is a method of the backend interface
  * @param perThread the suffix of its per-thread default stream variant, {@code _ptsz} or {@code
- *     _ptds}
+ *     _ptds}; null if it has none
  * @param parameters its parameters
  * @param topic the file that declares it, for example {@code memory}
  */
@@ -24,7 +25,7 @@ public record EntryPoint(
     CallClass callClass,
     Body body,
     boolean backend,
-    Optional<String> perThread,
+    @Nullable String perThread,
     List<Parameter> parameters,
     String topic) {
 
@@ -46,6 +47,6 @@ public record EntryPoint(
 
   /** Returns the reason for which it is refused. */
   public Optional<String> reason() {
-    return body.reason();
+    return Optional.ofNullable(body.reason());
   }
 }

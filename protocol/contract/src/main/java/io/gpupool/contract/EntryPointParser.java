@@ -10,11 +10,11 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** A reader of the entry points of all topics, and of the shim's look-ups that they name. */
 final class EntryPointParser {
@@ -73,10 +73,7 @@ final class EntryPointParser {
       finders.put(
           finder.group(1),
           new Finder(
-              finder.group(1),
-              CommaList.split(finder.group(2)),
-              finder.group(3),
-              Optional.ofNullable(finder.group(4))));
+              finder.group(1), CommaList.split(finder.group(2)), finder.group(3), finder.group(4)));
     }
   }
 
@@ -129,10 +126,7 @@ final class EntryPointParser {
     boolean auto = flags.remove("auto");
     boolean hand = flags.remove("hand");
     boolean backend = flags.remove("backend");
-    Optional<String> perThread =
-        flags.remove("ptsz")
-            ? Optional.of("_ptsz")
-            : flags.remove("ptds") ? Optional.of("_ptds") : Optional.empty();
+    String perThread = perThread(flags);
     if (!flags.isEmpty()) {
       throw new ContractException(file.toString(), line, "unknown words: " + flags);
     }
@@ -154,11 +148,19 @@ final class EntryPointParser {
         head.group(1),
         Integer.parseInt(head.group(2)),
         callClass,
-        new Body(auto, list, Optional.ofNullable(head.group(5))),
+        new Body(auto, list, head.group(5)),
         backend,
         perThread,
         parameters,
         topic);
+  }
+
+  /** Takes the flag of a per-thread variant; returns its suffix. */
+  private static @Nullable String perThread(Set<String> flags) {
+    if (flags.remove("ptsz")) {
+      return "_ptsz";
+    }
+    return flags.remove("ptds") ? "_ptds" : null;
   }
 
   private static List<Parameter> parameters(Path file, int line, List<String> below) {
@@ -182,7 +184,7 @@ final class EntryPointParser {
       try {
         list.addAll(steps.parse(below.get(i).strip(), parameters));
       } catch (IllegalArgumentException e) {
-        throw new ContractException(file.toString(), line + i + 1, e.getMessage());
+        throw new ContractException(file.toString(), line + i + 1, String.valueOf(e.getMessage()));
       }
     }
     return list;
@@ -195,10 +197,10 @@ final class EntryPointParser {
       direction = Parameter.Direction.OUT;
       declaration = text.substring(OUT.length());
     }
-    Optional<DeviceSpan> span = Optional.empty();
+    DeviceSpan span = null;
     Matcher spanned = SPAN.matcher(text);
     if (spanned.matches()) {
-      span = Optional.of(DeviceSpan.parse(spanned.group(1)));
+      span = DeviceSpan.parse(spanned.group(1));
       declaration = spanned.group(2);
     }
     Matcher named = NAMED.matcher(declaration);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A field of an op.
  *
- * @param role what it is for
+ * @param role its purpose
  * @param type its type
  * @param name its name
- * @param member the place in a group of fields that are taken as one value, if it has one
+ * @param member the place in a group of fields that are taken as one value, null if it has none
  */
-public record Field(Role role, Type type, String name, Optional<Member> member) {
+public record Field(Role role, Type type, String name, @Nullable Member member) {
   /** A field by itself. */
   public Field(Role role, Type type, String name) {
-    this(role, type, name, Optional.empty());
+    this(role, type, name, null);
   }
 
   /**

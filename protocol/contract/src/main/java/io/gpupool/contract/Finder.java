@@ -2,7 +2,7 @@
 package io.gpupool.contract;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A kind of look-up in the shim.
@@ -10,9 +10,9 @@ import java.util.Optional;
  * @param name its name, for example {@code module of}
  * @param variables the declarations of what it finds, for example {@code struct module *module}
  * @param call its call in C, with {@code GIVEN} for the argument
- * @param failure the result if the call returns NULL; none: the call returns a CUresult
+ * @param failure the result if the call returns NULL; null: the call returns a CUresult
  */
-public record Finder(String name, List<String> variables, String call, Optional<String> failure) {
+public record Finder(String name, List<String> variables, String call, @Nullable String failure) {
   public Finder {
     variables = List.copyOf(variables);
   }

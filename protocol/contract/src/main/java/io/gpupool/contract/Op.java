@@ -2,7 +2,7 @@
 package io.gpupool.contract;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One kind of request on the call stream.
@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param fenced whether it is answered
  * @param raw whether its layout is written by hand
  * @param fields its fields in order
- * @param entryPoint the entry point that is marshalled as it is, if it is one of those
+ * @param entryPoint the entry point that is marshalled as it is; null of other ops
  * @param topic the name of the worker's interface that executes it; of an entry point, its file
  */
 public record Op(
@@ -21,7 +21,7 @@ public record Op(
     boolean fenced,
     boolean raw,
     List<Field> fields,
-    Optional<EntryPoint> entryPoint,
+    @Nullable EntryPoint entryPoint,
     String topic) {
   public Op {
     fields = List.copyOf(fields);

@@ -127,15 +127,16 @@ final class OpsEmitter {
     }
     String fields =
         op.fields().stream()
-            .filter(field -> field.member().map(Field.Member::first).orElse(true))
+            .filter(field -> field.member() == null || field.member().first())
             .map(OpsEmitter::declaration)
             .collect(Collectors.joining(", "));
     return !op.fenced() ? fields : fields.isEmpty() ? "int tag" : "int tag, " + fields;
   }
 
   private static String declaration(Field field) {
-    if (field.member().isPresent()) {
-      return field.member().get().group() + " " + field.member().get().value();
+    Field.Member member = field.member();
+    if (member != null) {
+      return member.group() + " " + member.value();
     }
     String name = field.name();
     if (field.role() == Field.Role.OUT) {

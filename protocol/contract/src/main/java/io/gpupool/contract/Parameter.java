@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.contract;
 
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A parameter of an entry point.
  *
- * @param direction what a pointer is for in an {@code auto} entry point; {@link Direction#VALUE}
+ * @param direction the purpose of a pointer in an {@code auto} entry point; {@link Direction#VALUE}
  *     everywhere else
  * @param declaration its C declaration, for example {@code const char *name}
  * @param type its C type without the name, blanks normalised, for example {@code const char *}
  * @param name its name
- * @param span what of device memory a {@code CUdeviceptr} of an {@code auto} entry point stands for
+ * @param span the device memory that a {@code CUdeviceptr} of an {@code auto} entry point stands
+ *     for; null of other parameters
  */
 public record Parameter(
-    Direction direction, String declaration, String type, String name, Optional<DeviceSpan> span) {
+    Direction direction, String declaration, String type, String name, @Nullable DeviceSpan span) {
   /** The purpose of a parameter of generated marshalling. */
   public enum Direction {
     /** Passed as it is. */

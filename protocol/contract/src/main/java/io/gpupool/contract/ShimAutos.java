@@ -56,7 +56,7 @@ final class ShimAutos {
     ShimEntry entry = new ShimEntry(entryPoint);
     Op op =
         contract.ops().stream()
-            .filter(o -> o.entryPoint().filter(entryPoint::equals).isPresent())
+            .filter(o -> entryPoint.equals(o.entryPoint()))
             .findFirst()
             .orElseThrow();
     source.line("");

@@ -22,7 +22,7 @@ record ShimEntry(EntryPoint entryPoint) {
   }
 
   Optional<String> perThreadSymbol() {
-    return entryPoint.perThread().map(suffix -> entryPoint.symbol() + suffix);
+    return Optional.ofNullable(entryPoint.perThread()).map(suffix -> entryPoint.symbol() + suffix);
   }
 
   String parameters() {
@@ -57,7 +57,7 @@ record ShimEntry(EntryPoint entryPoint) {
 
   /** Returns whether the worker is told the default stream. */
   boolean impliesStream() {
-    return entryPoint.perThread().isPresent()
+    return entryPoint.perThread() != null
         && entryPoint.parameters().stream().noneMatch(p -> p.type().equals("CUstream"));
   }
 }

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
@@ -39,7 +40,7 @@ final class ShimSteps {
 
   private CSource topicSource(String topic) {
     CSource source = new CSource("steps_" + topic.replace('-', '_') + ".c");
-    for (String header : contract.includes().get(topic)) {
+    for (String header : contract.includes().getOrDefault(topic, List.of())) {
       source.line("#include \"%s\"", header);
     }
     source.line("#include \"ops.h\"");
@@ -112,14 +113,14 @@ final class ShimSteps {
   /** Writes a look-up; returns whether it declares the result. */
   private static boolean emitFind(CSource source, Step.Find find, boolean declared) {
     Finder finder = find.finder();
-    String call = finder.call().replace("GIVEN", find.given().orElse(""));
+    String call = finder.call().replace("GIVEN", Objects.requireNonNullElse(find.given(), ""));
     String declaration = finder.variables().getFirst();
     String name = Finder.nameOf(declaration);
-    String variable = find.variable().orElse(name);
+    String variable = Objects.requireNonNullElse(find.variable(), name);
     declaration = declaration.substring(0, declaration.length() - name.length()) + variable;
-    if (finder.failure().isPresent()) {
+    if (finder.failure() != null) {
       source.line("  %s = %s;", declaration, call);
-      source.line("  if (!%s) return %s;", variable, cName(finder.failure().get()));
+      source.line("  if (!%s) return %s;", variable, cName(finder.failure()));
       return false;
     }
     source.line("  %s;", declaration);

@@ -2,7 +2,7 @@
 package io.gpupool.contract;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One step of an entry point whose function in the shim is generated. The steps run in their order,
@@ -25,10 +25,10 @@ public sealed interface Step {
    * A look-up of something that the shim keeps.
    *
    * @param finder the kind of look-up
-   * @param given the argument that names it; none for what is current
-   * @param variable the name of the variable in C, if it is not the finder's own
+   * @param given the argument that names it; null for what is current
+   * @param variable the name of the variable in C; null: the finder's own
    */
-  record Find(Finder finder, Optional<String> given, Optional<String> variable) implements Step {}
+  record Find(Finder finder, @Nullable String given, @Nullable String variable) implements Step {}
 
   /**
    * An output.

@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -100,9 +99,8 @@ final class StepParser {
     if (finder == null) {
       throw new IllegalArgumentException("nothing is found by: find " + name);
     }
-    Optional<String> given =
-        Optional.ofNullable(find.group(2)).map(text -> text.replaceFirst("^\\((.*)\\)$", "$1"));
-    return new Step.Find(finder, given, Optional.ofNullable(find.group(3)));
+    String given = find.group(2) == null ? null : find.group(2).replaceFirst("^\\((.*)\\)$", "$1");
+    return new Step.Find(finder, given, find.group(3));
   }
 
   /** Returns the condition in C under which a need is not met. */

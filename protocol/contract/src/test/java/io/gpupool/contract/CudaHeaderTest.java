@@ -42,7 +42,9 @@ class CudaHeaderTest {
     Set<String> described = new LinkedHashSet<>();
     for (EntryPoint entryPoint : contract.entryPoints()) {
       described.add(entryPoint.symbol());
-      entryPoint.perThread().ifPresent(suffix -> described.add(entryPoint.symbol() + suffix));
+      if (entryPoint.perThread() != null) {
+        described.add(entryPoint.symbol() + entryPoint.perThread());
+      }
     }
     Set<String> declared = new LinkedHashSet<>();
     Matcher declaration = DECLARATION.matcher(header);
