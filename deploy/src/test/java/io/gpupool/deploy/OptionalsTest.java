@@ -32,12 +32,7 @@ class OptionalsTest {
 
   /** The modules whose fields and parameters may still be optionals; the list only shrinks. */
   private static final List<Path> NOT_YET =
-      Stream.of(
-              "pool-server/server",
-              "protocol/transport",
-              "protocol/wire")
-          .map(Path::of)
-          .toList();
+      Stream.of("pool-server/server", "protocol/transport").map(Path::of).toList();
 
   @Test
   void fieldsAndParameters_all_areNoOptionals() throws IOException {

@@ -137,10 +137,10 @@ class WorkerProcessTest {
   }
 
   private int attach() throws IOException {
-    return attach(Optional.empty());
+    return attach(null);
   }
 
-  private int attach(Optional<String> uuid) throws IOException {
+  private int attach(@Nullable String uuid) throws IOException {
     Path ledger = folder.resolve("ledger");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     control.send(
@@ -149,7 +149,7 @@ class WorkerProcessTest {
             .put("lease", "l1")
             .put("slot", 5)
             .put("gpus", "1:" + QUOTA_BYTES + ":50")
-            .put("uuids", uuid)
+            .putIfPresent("uuids", uuid)
             .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
       socket().sendDescriptor(handed.descriptor());
@@ -365,7 +365,7 @@ class WorkerProcessTest {
   @Test
   void assignedGpu_thatIsAnotherThanTheServerMeans_isNotUsed() throws Throwable {
     startSpare("--gpus", "all", "--libcuda", TestDriver.library().toString());
-    int stream = attach(Optional.of("GPU-74747474-7474-7474-7474-747474747400"));
+    int stream = attach("GPU-74747474-7474-7474-7474-747474747400");
 
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(worker.exitValue()).isEqualTo(1);

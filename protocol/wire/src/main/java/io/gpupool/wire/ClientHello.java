@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The first message of a client on a call stream, and of a pool-server on a connection that it
@@ -23,13 +24,13 @@ import java.util.OptionalInt;
  *
  * @param versionMin lowest call-stream version the client speaks
  * @param versionMax highest call-stream version the client speaks
- * @param peerLink of the worker for which the connection is made; empty: the program's own
+ * @param link the link of the worker for which the connection is made; null: the program's own
  */
 public record ClientHello(
-    int versionMin, int versionMax, OptionalInt peerLink, SessionId session, SessionKey key) {
+    int versionMin, int versionMax, @Nullable Integer link, SessionId session, SessionKey key) {
   public static final int BYTES = 64;
 
-  /** How many servers the GPUs of one program can be on. */
+  /** The number of servers that the GPUs of one program can be on. */
   public static final int MAX_LINKS = 16;
 
   private static final int PEER = 1;
@@ -42,12 +43,12 @@ public record ClientHello(
   private static final int KEY_OFFSET = 32;
   private static final byte[] MAGIC = "GPUPOOL\u0001".getBytes(StandardCharsets.US_ASCII);
 
-  /** Of a program. */
+  /** Returns the hello of a program. */
   public ClientHello(int versionMin, int versionMax, SessionId session, SessionKey key) {
-    this(versionMin, versionMax, OptionalInt.empty(), session, key);
+    this(versionMin, versionMax, null, session, key);
   }
 
-  /** True as long as these bytes can be the start of a hello; lets strangers be cut off early. */
+  /** Returns whether these bytes can be the start of a hello; lets strangers be cut off early. */
   public static boolean canStartWith(ByteBuffer bytes) {
     int count = Math.min(bytes.remaining(), MAGIC_BYTES);
     for (int i = 0; i < count; i++) {
@@ -58,14 +59,19 @@ public record ClientHello(
     return true;
   }
 
+  /** Returns the link of the worker for which the connection is made; empty: the program's own. */
+  public OptionalInt peerLink() {
+    return link == null ? OptionalInt.empty() : OptionalInt.of(link);
+  }
+
   public byte[] encode() {
     return ByteBuffer.allocate(BYTES)
         .order(ByteOrder.LITTLE_ENDIAN)
         .put(MAGIC)
         .putShort((short) versionMin)
         .putShort((short) versionMax)
-        .putShort((short) (peerLink.isPresent() ? PEER : 0))
-        .putShort((short) peerLink.orElse(0))
+        .putShort((short) (link == null ? 0 : PEER))
+        .putShort((short) peerLink().orElse(0))
         .put(session.bytes())
         .put(key.bytes())
         .array();
@@ -93,7 +99,7 @@ public record ClientHello(
     return new ClientHello(
         min,
         max,
-        flags == 0 ? OptionalInt.empty() : OptionalInt.of(link),
+        flags == 0 ? null : link,
         SessionId.ofBytes(Arrays.copyOfRange(bytes, SESSION_OFFSET, KEY_OFFSET)),
         SessionKey.ofBytes(Arrays.copyOfRange(bytes, KEY_OFFSET, BYTES)));
   }

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A message of the two local protocols (shim to agent, pool-server to worker): ordered {@code
@@ -207,10 +208,9 @@ public record TextMessage(Map<String, String> fields) {
       return put(key, Long.toString(value));
     }
 
-    /** Puts the field only when there is a value. */
-    public Builder put(String key, Optional<String> value) {
-      value.ifPresent(v -> put(key, v));
-      return this;
+    /** Puts the field only if there is a value. */
+    public Builder putIfPresent(String key, @Nullable String value) {
+      return value == null ? this : put(key, value);
     }
 
     public TextMessage build() {

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.HexFormat;
-import java.util.OptionalInt;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -29,8 +28,7 @@ class HelloTest {
   @Test
   void clientHello_ofAPeer_hasItsLinkBehindTheFlag() throws Exception {
     ClientHello hello =
-        new ClientHello(
-            1, 2, OptionalInt.of(15), SESSION, SessionKey.ofBytes(new byte[SessionKey.BYTES]));
+        new ClientHello(1, 2, 15, SESSION, SessionKey.ofBytes(new byte[SessionKey.BYTES]));
     assertThat(HexFormat.of().formatHex(hello.encode(), 8, 16)).isEqualTo("0100020001000f00");
     assertThat(ClientHello.decode(hello.encode()).peerLink()).hasValue(15);
   }

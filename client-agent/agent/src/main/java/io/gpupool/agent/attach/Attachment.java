@@ -279,11 +279,12 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("version", BuildVersion.TEXT)
         .put("serves", options.pods() != null ? "pods" : "programs")
-        .put(
+        .putIfPresent(
             "pool",
             Optional.ofNullable(options.pool())
                 .map(options.security()::secured)
-                .map(PoolAddress::toString))
+                .map(PoolAddress::toString)
+                .orElse(null))
         .build();
   }
 }

@@ -11,7 +11,6 @@ import io.gpupool.wire.Versions;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -39,7 +38,7 @@ final class GpuView {
         .put("gpus", lease.getLease().getGrantsCount())
         .put("cuda", oldest.getDriverVersion())
         .put("driver", DriverName.of(oldest))
-        .put("ticket", Optional.ofNullable(ticket))
+        .putIfPresent("ticket", ticket)
         .build();
   }
 

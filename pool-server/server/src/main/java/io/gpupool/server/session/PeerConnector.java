@@ -146,7 +146,7 @@ final class PeerConnector {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease().topology().place(),
+        session.lease().topology().place().orElseThrow(),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

@@ -27,6 +27,7 @@ import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -332,13 +333,13 @@ public final class Session implements LeasedSession, WorkerSession {
 
   private TextMessage assignment(Worker taken) {
     return TextMessage.ofType("assign")
-        .put("visible", taken.seesAssigned ? Optional.of(uuids()) : Optional.empty())
+        .putIfPresent("visible", taken.seesAssigned ? uuids() : null)
         .put(
             "uuids",
             lease.topology().own().stream()
                 .map(part -> part.gpu().uuid())
                 .collect(Collectors.joining(",")))
-        .put("threads", taken.seesAssigned ? Optional.of(smallestPart()) : Optional.empty())
+        .putIfPresent("threads", taken.seesAssigned ? smallestPart() : null)
         .put("session", id.toString())
         .put("lease", lease.id().text())
         .put("program", client.toString())
@@ -346,8 +347,8 @@ public final class Session implements LeasedSession, WorkerSession {
         .put("slot", slot)
         .put("inbox", 1)
         .put("addressSlot", lease.topology().place().orElseThrow())
-        .put("leaseSlots", text(lease.time().leaseSlots(slot)))
-        .put("programSlots", text(lease.time().programSlots(slot)))
+        .putIfPresent("leaseSlots", text(lease.time().leaseSlots(slot)))
+        .putIfPresent("programSlots", text(lease.time().programSlots(slot)))
         .put(
             "gpus",
             lease.topology().own().stream()
@@ -361,8 +362,10 @@ public final class Session implements LeasedSession, WorkerSession {
         .build();
   }
 
-  private static Optional<String> text(List<ScheduleSlot> places) {
-    return places.stream().map(ScheduleSlot::toString).reduce((left, right) -> left + "," + right);
+  private static @Nullable String text(List<ScheduleSlot> places) {
+    return places.isEmpty()
+        ? null
+        : places.stream().map(ScheduleSlot::toString).collect(Collectors.joining(","));
   }
 
   private String uuids() {
