@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
-import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The judgement of whether the other end of one connection is gone, by the states of it that are
@@ -13,7 +13,9 @@ import java.util.concurrent.TimeUnit;
 public final class StreamSilence {
   private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(StreamKeepAlive.LIMIT_SECONDS);
 
-  private OptionalLong sinceNanos = OptionalLong.empty();
+  /** The time since which it has not answered; null while it answers. */
+  private @Nullable Long sinceNanos;
+
   private int received;
 
   /**
@@ -24,12 +26,12 @@ public final class StreamSilence {
    */
   public boolean isTooLong(TcpState state, long nowNanos) {
     if (!isUnanswered(state)) {
-      sinceNanos = OptionalLong.empty();
-    } else if (sinceNanos.isEmpty() || state.received() != received) {
-      sinceNanos = OptionalLong.of(nowNanos);
+      sinceNanos = null;
+    } else if (sinceNanos == null || state.received() != received) {
+      sinceNanos = nowNanos;
     }
     received = state.received();
-    return sinceNanos.isPresent() && nowNanos - sinceNanos.getAsLong() >= LIMIT_NANOS;
+    return sinceNanos != null && nowNanos - sinceNanos >= LIMIT_NANOS;
   }
 
   /**
@@ -38,6 +40,6 @@ public final class StreamSilence {
    */
   private static boolean isUnanswered(TcpState state) {
     return state.unansweredProbes() > 0
-        || (state.unacknowledged() > 0 && state.sendWindow().orElse(0) > 0);
+        || (state.unacknowledged() > 0 && state.sendWindow() != null && state.sendWindow() > 0);
   }
 }

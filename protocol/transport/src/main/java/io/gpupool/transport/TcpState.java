@@ -12,7 +12,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The kernel's view of a TCP connection ({@code TCP_INFO}). A value, for any thread.
@@ -20,10 +20,10 @@ import java.util.OptionalInt;
  * @param unacknowledged segments that were sent and not acknowledged
  * @param unansweredProbes probes since the other end last answered one
  * @param received segments that have come from the other end, acknowledgements included
- * @param sendWindow how many bytes the other end would take; empty: this kernel does not tell
+ * @param sendWindow the bytes that the other end would take; null: this kernel does not tell
  */
 public record TcpState(
-    int unacknowledged, int unansweredProbes, int received, OptionalInt sendWindow) {
+    int unacknowledged, int unansweredProbes, int received, @Nullable Integer sendWindow) {
   private static final int IPPROTO_TCP = 6;
   private static final int TCP_INFO = 11;
   private static final int PROBES_OFFSET = 3;
@@ -59,9 +59,7 @@ public record TcpState(
           info.get(JAVA_INT_UNALIGNED, UNACKED_OFFSET),
           Byte.toUnsignedInt(info.get(JAVA_BYTE, PROBES_OFFSET)),
           info.get(JAVA_INT_UNALIGNED, SEGS_IN_OFFSET),
-          length.get(JAVA_INT, 0) >= BYTES
-              ? OptionalInt.of(info.get(JAVA_INT_UNALIGNED, SND_WND_OFFSET))
-              : OptionalInt.empty());
+          length.get(JAVA_INT, 0) >= BYTES ? info.get(JAVA_INT_UNALIGNED, SND_WND_OFFSET) : null);
     } catch (IOException | RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {

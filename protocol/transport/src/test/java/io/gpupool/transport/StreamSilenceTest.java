@@ -3,7 +3,6 @@ package io.gpupool.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -14,7 +13,7 @@ class StreamSilenceTest {
 
   @Test
   void bytesWithoutAcknowledgement_endTheConnectionAfterTheLimit() {
-    TcpState unanswered = new TcpState(3, 0, 10, OptionalInt.of(WINDOW));
+    TcpState unanswered = new TcpState(3, 0, 10, WINDOW);
     assertThat(isTooLong(unanswered, 100)).isFalse();
     assertThat(isTooLong(unanswered, 114)).isFalse();
     assertThat(isTooLong(unanswered, 115)).isTrue();
@@ -22,33 +21,33 @@ class StreamSilenceTest {
 
   @Test
   void segmentThatComes_beginsTheWaitAnew() {
-    assertThat(isTooLong(new TcpState(3, 0, 10, OptionalInt.of(WINDOW)), 100)).isFalse();
-    assertThat(isTooLong(new TcpState(3, 0, 11, OptionalInt.of(WINDOW)), 115)).isFalse();
-    assertThat(isTooLong(new TcpState(3, 0, 11, OptionalInt.of(WINDOW)), 129)).isFalse();
-    assertThat(isTooLong(new TcpState(3, 0, 11, OptionalInt.of(WINDOW)), 130)).isTrue();
+    assertThat(isTooLong(new TcpState(3, 0, 10, WINDOW), 100)).isFalse();
+    assertThat(isTooLong(new TcpState(3, 0, 11, WINDOW), 115)).isFalse();
+    assertThat(isTooLong(new TcpState(3, 0, 11, WINDOW), 129)).isFalse();
+    assertThat(isTooLong(new TcpState(3, 0, 11, WINDOW), 130)).isTrue();
   }
 
   @Test
   void acknowledgedConnection_mayBeIdleForAnyTime() {
-    assertThat(isTooLong(new TcpState(1, 0, 10, OptionalInt.of(WINDOW)), 100)).isFalse();
-    assertThat(isTooLong(new TcpState(0, 0, 10, OptionalInt.of(WINDOW)), 105)).isFalse();
-    assertThat(isTooLong(new TcpState(0, 0, 10, OptionalInt.of(WINDOW)), 100_000)).isFalse();
-    assertThat(isTooLong(new TcpState(1, 0, 10, OptionalInt.of(WINDOW)), 100_001)).isFalse();
+    assertThat(isTooLong(new TcpState(1, 0, 10, WINDOW), 100)).isFalse();
+    assertThat(isTooLong(new TcpState(0, 0, 10, WINDOW), 105)).isFalse();
+    assertThat(isTooLong(new TcpState(0, 0, 10, WINDOW), 100_000)).isFalse();
+    assertThat(isTooLong(new TcpState(1, 0, 10, WINDOW), 100_001)).isFalse();
   }
 
   @Test
   void endThatTakesNoBytes_mayDoSoForAnyTimeAsLongAsItAnswersProbes() {
     for (int second = 0; second < 1000; second += 100) {
-      assertThat(isTooLong(new TcpState(3, 0, 10, OptionalInt.of(0)), second)).isFalse();
+      assertThat(isTooLong(new TcpState(3, 0, 10, 0), second)).isFalse();
     }
-    assertThat(isTooLong(new TcpState(0, 1, 10, OptionalInt.of(0)), 2000)).isFalse();
-    assertThat(isTooLong(new TcpState(0, 4, 10, OptionalInt.of(0)), 2015)).isTrue();
+    assertThat(isTooLong(new TcpState(0, 1, 10, 0), 2000)).isFalse();
+    assertThat(isTooLong(new TcpState(0, 4, 10, 0), 2015)).isTrue();
   }
 
   @Test
   void unknownWindow_isNotJudgedByBytes() {
-    assertThat(isTooLong(new TcpState(3, 0, 10, OptionalInt.empty()), 100)).isFalse();
-    assertThat(isTooLong(new TcpState(3, 0, 10, OptionalInt.empty()), 1000)).isFalse();
+    assertThat(isTooLong(new TcpState(3, 0, 10, null), 100)).isFalse();
+    assertThat(isTooLong(new TcpState(3, 0, 10, null), 1000)).isFalse();
   }
 
   private boolean isTooLong(TcpState state, long seconds) {

@@ -3,6 +3,7 @@ package io.gpupool.transport.metrics;
 
 import java.net.URI;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The options of a command whose process sends metrics. */
@@ -14,7 +15,7 @@ public final class MetricOptions {
         "an OpenTelemetry collector that metrics are sent to by OTLP over HTTP, such as",
         "http://127.0.0.1:4318 (default: none)"
       })
-  private Optional<URI> otlp = Optional.empty();
+  private @Nullable URI otlp;
 
   /**
    * Returns the collector that metrics are sent to; empty: none.
@@ -22,6 +23,6 @@ public final class MetricOptions {
    * @throws IllegalArgumentException if the option is not the address of a collector
    */
   public Optional<OtlpCollector> collector() {
-    return otlp.map(OtlpCollector::new);
+    return Optional.ofNullable(otlp).map(OtlpCollector::new);
   }
 }

@@ -17,12 +17,13 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The content of TLS files at the time they were read. Immutable, but for the sessions of the
  * context.
  */
-record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
+record LoadedTls(SSLContext context, @Nullable X509Certificate certificate) {
   private static final char[] NO_PASSWORD = {};
 
   /** The places where systems keep the roots that they trust; the first that exists counts. */
@@ -31,7 +32,7 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
 
   static LoadedTls of(TlsFiles files) throws IOException {
     try {
-      Optional<X509Certificate> own = Optional.empty();
+      X509Certificate own = null;
       KeyManager[] keys = null;
       if (files.certificate().isPresent()) {
         Path certificate = files.certificate().get();
@@ -40,7 +41,7 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
         PrivateKey key = PemFile.privateKey(keyFile);
         requirePair(certificate.toString(), keyFile.toString(), chain.getFirst(), key);
         keys = keys(chain, key);
-        own = Optional.of(chain.getFirst());
+        own = chain.getFirst();
       }
       SSLContext context = SSLContext.getInstance("TLS");
       context.init(keys, trusted(files), null);
@@ -59,7 +60,7 @@ record LoadedTls(SSLContext context, Optional<X509Certificate> certificate) {
       requirePair(source, source, chain.getFirst(), key);
       SSLContext context = SSLContext.getInstance("TLS");
       context.init(keys(chain, key), trusted(TlsFiles.NONE), null);
-      return new LoadedTls(context, Optional.of(chain.getFirst()));
+      return new LoadedTls(context, chain.getFirst());
     } catch (GeneralSecurityException e) {
       throw new IOException("TLS cannot be set up: " + e.getMessage(), e);
     }

@@ -103,12 +103,13 @@ public final class TlsContext implements AutoCloseable {
 
   /** Returns when the own certificate expires, if there is one. */
   public Optional<Instant> validUntil() {
-    return loaded().certificate().map(certificate -> certificate.getNotAfter().toInstant());
+    return Optional.ofNullable(loaded().certificate())
+        .map(certificate -> certificate.getNotAfter().toInstant());
   }
 
   /** Returns the own certificate in a few words, if there is one. */
   public Optional<String> describe() {
-    return loaded().certificate().map(TlsContext::describe);
+    return Optional.ofNullable(loaded().certificate()).map(TlsContext::describe);
   }
 
   /** Stops watching the files; the context stays as it is. */
