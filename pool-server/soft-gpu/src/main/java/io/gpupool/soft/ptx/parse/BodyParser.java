@@ -103,7 +103,7 @@ final class BodyParser {
       case ".param" -> variables(Space.PARAM, false);
       case ".global", ".const" -> module.moduleVariable(token, Linkage.LOCAL, scope);
       case ".loc" -> location(token.line());
-      case ".pragma" -> skipTo(";");
+      case ".pragma" -> Tokens.skipTo(lexer, ";");
       case ".file" -> module.file();
       default -> throw Tokens.unexpected(token);
     }
@@ -157,7 +157,7 @@ final class BodyParser {
     } else if (Tokens.accept(lexer, ".callprototype")) {
       label.declarePrototype(module.prototype(scope));
     } else if (Tokens.accept(lexer, ".calltargets")) {
-      skipTo(";");
+      Tokens.skipTo(lexer, ";");
     } else {
       statements.add(new Statement.Mark(label));
     }
@@ -221,14 +221,5 @@ final class BodyParser {
             || lexer.peek().kind() == Kind.WORD)) {
       lexer.next();
     }
-  }
-
-  private void skipTo(String symbol) throws PtxException {
-    while (!lexer.peek().is(symbol)) {
-      if (lexer.next().kind() == Kind.END) {
-        throw Tokens.unexpected(lexer.peek());
-      }
-    }
-    lexer.next();
   }
 }

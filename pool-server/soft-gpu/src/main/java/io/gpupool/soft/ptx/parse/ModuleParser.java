@@ -7,20 +7,16 @@ import io.gpupool.soft.ptx.Function.Formal;
 import io.gpupool.soft.ptx.GlobalVariable;
 import io.gpupool.soft.ptx.Linkage;
 import io.gpupool.soft.ptx.PtxException;
-import io.gpupool.soft.ptx.Register;
 import io.gpupool.soft.ptx.Relocation;
 import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.Statement;
-import io.gpupool.soft.ptx.Statement.Instruction;
 import io.gpupool.soft.ptx.Variable;
 import io.gpupool.soft.ptx.instruction.LegacyForms;
 import io.gpupool.soft.ptx.parse.Token.Kind;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /** Parser of a translation unit. */
@@ -29,12 +25,11 @@ public final class ModuleParser {
 
   private final SourceLines sourceLines = new SourceLines();
   private final Lexer lexer;
+  private final PerformanceDirectives performance;
   private final int computeCapability;
   private final Map<String, String> renames;
   private final Scope scope = new Scope(null);
   private final Map<String, Function> functions = new LinkedHashMap<>();
-  private final Map<String, Integer> maxThreads = new LinkedHashMap<>();
-  private final Map<String, ClusterDemand> clusters = new HashMap<>();
   private final Map<String, String> aliases = new LinkedHashMap<>();
   private final Map<String, GlobalVariable> globals = new LinkedHashMap<>();
   private int version;
@@ -48,6 +43,7 @@ public final class ModuleParser {
   public ModuleParser(String text, int computeCapability, Map<String, String> renames)
       throws PtxException {
     lexer = new Lexer(text);
+    performance = new PerformanceDirectives(lexer);
     this.computeCapability = computeCapability;
     this.renames = renames;
   }
@@ -80,15 +76,11 @@ public final class ModuleParser {
   }
 
   public ClusterDemand cluster(String kernel) {
-    return clusters.getOrDefault(kernel, ClusterDemand.NONE);
-  }
-
-  private void cluster(String kernel, UnaryOperator<ClusterDemand> change) {
-    clusters.put(kernel, change.apply(cluster(kernel)));
+    return performance.cluster(kernel);
   }
 
   public int maxThreadsPerBlock(String kernel) {
-    return maxThreads.getOrDefault(kernel, 1024);
+    return performance.maxThreadsPerBlock(kernel);
   }
 
   public void parse() throws PtxException {
@@ -139,7 +131,7 @@ public final class ModuleParser {
       case ".address_size" -> addressSize();
       case ".file" -> file();
       case ".section" -> skipSection();
-      case ".pragma" -> skipTo(";");
+      case ".pragma" -> Tokens.skipTo(lexer, ";");
       case ".alias" -> alias();
       case ".visible" -> declaration(lexer.next(), Linkage.VISIBLE);
       case ".weak" -> declaration(lexer.next(), Linkage.WEAK);
@@ -275,11 +267,12 @@ public final class ModuleParser {
 
   private void function(boolean entry, Linkage linkage) throws PtxException {
     Scope params = new Scope(scope);
-    List<Formal> results = !entry && lexer.peek().is("(") ? formals(params) : List.of();
+    List<Formal> results =
+        !entry && lexer.peek().is("(") ? FormalParser.parse(lexer, params) : List.of();
     Token name = Tokens.word(lexer);
-    List<Formal> arguments = lexer.peek().is("(") ? formals(params) : List.of();
+    List<Formal> arguments = lexer.peek().is("(") ? FormalParser.parse(lexer, params) : List.of();
     String linkName = linkName(name);
-    List<Statement> demands = performance(linkName);
+    List<Statement> demands = performance.parse(linkName);
     if (!lexer.peek().is("{")) {
       Tokens.expect(lexer, ";");
       if (scope.find(name.text()) == null) {
@@ -320,116 +313,15 @@ public final class ModuleParser {
                 Stream.concat(demands.stream(), body.statements().stream()).toList())));
   }
 
-  /** Parses what follows {@code .callprototype}. */
+  /** Parses a prototype, from behind {@code .callprototype}. */
   Function prototype(Scope around) throws PtxException {
     Scope names = new Scope(around);
-    List<Formal> results = lexer.peek().is("(") ? formals(names) : List.of();
+    List<Formal> results = lexer.peek().is("(") ? FormalParser.parse(lexer, names) : List.of();
     Token name = Tokens.word(lexer);
-    List<Formal> arguments = lexer.peek().is("(") ? formals(names) : List.of();
-    performance("");
+    List<Formal> arguments = lexer.peek().is("(") ? FormalParser.parse(lexer, names) : List.of();
+    performance.parse("");
     Tokens.expect(lexer, ";");
     return new Function(name.text(), false, Linkage.LOCAL, name.line(), results, arguments, null);
-  }
-
-  private List<Formal> formals(Scope into) throws PtxException {
-    List<Formal> formals = new ArrayList<>();
-    Tokens.expect(lexer, "(");
-    if (!lexer.peek().is(")")) {
-      do {
-        Token space = lexer.next();
-        if (!space.is(".param") && !space.is(".reg")) {
-          throw Tokens.unexpected(space);
-        }
-        formals.add(formal(space.is(".reg"), into));
-      } while (Tokens.accept(lexer, ","));
-    }
-    Tokens.expect(lexer, ")");
-    return formals;
-  }
-
-  private Formal formal(boolean register, Scope into) throws PtxException {
-    Declaration declaration = new DeclarationParser(lexer).one();
-    Token name = declaration.name();
-    Object meaning;
-    Formal formal;
-    if (register) {
-      Register made = new Register(name.text(), declaration.type());
-      meaning = made;
-      formal = new Formal.InRegister(made);
-    } else {
-      Variable made =
-          new Variable(
-              name.text(), Space.PARAM, declaration.sizeBytes(), declaration.alignBytes(), false);
-      meaning = made;
-      formal = new Formal.InMemory(made);
-    }
-    if (!name.text().equals("_")) {
-      into.declare(name, meaning);
-    }
-    return formal;
-  }
-
-  /**
-   * Reads the directives between a function's head and its body.
-   *
-   * @return an instruction for what the compiler has to refuse
-   */
-  private List<Statement> performance(String function) throws PtxException {
-    List<Statement> demands = new ArrayList<>();
-    while (lexer.peek().kind() == Kind.DOTTED) {
-      Token directive = lexer.next();
-      switch (directive.text()) {
-        case ".maxntid", ".reqntid" -> {
-          long threads = 1;
-          for (long extent : integers()) {
-            threads = Math.min(1024, threads * Math.max(1, extent));
-          }
-          maxThreads.put(function, (int) threads);
-        }
-        case ".reqnctapercluster" -> {
-          int[] size = {1, 1, 1};
-          List<Long> given = integers();
-          for (int axis = 0; axis < Math.min(given.size(), size.length); axis++) {
-            size[axis] = Math.clamp(given.get(axis), 1, MAX_CLUSTER_EXTENT);
-          }
-          cluster(function, demand -> demand.withSize(size[0], size[1], size[2]));
-        }
-        case ".maxclusterrank" -> {
-          int blocks = Math.clamp(integers().getFirst(), 1, MAX_CLUSTER_EXTENT);
-          cluster(function, demand -> demand.withMaxBlocks(blocks));
-        }
-        case ".explicitcluster" -> cluster(function, ClusterDemand::asExplicit);
-        case ".blocksareclusters" ->
-            demands.add(
-                new Instruction(
-                    directive.line(),
-                    directive.column(),
-                    null,
-                    directive.text().substring(1),
-                    List.of(),
-                    List.of()));
-        case ".pragma" -> skipTo(";");
-        case ".noreturn" -> {}
-        default -> {
-          if (lexer.peek().kind() != Kind.INTEGER) {
-            throw Tokens.unexpected(directive);
-          }
-          integers();
-        }
-      }
-    }
-    return demands;
-  }
-
-  /** More than any cluster has, and little enough that three of them can be multiplied. */
-  private static final int MAX_CLUSTER_EXTENT = 1024;
-
-  private List<Long> integers() throws PtxException {
-    List<Long> values = new ArrayList<>();
-    do {
-      values.add(Tokens.integer(lexer, Integer.MAX_VALUE));
-    } while (Tokens.accept(lexer, ","));
-    return values;
   }
 
   /** {@code .file index "name" [, timestamp, size]}. */
@@ -446,21 +338,8 @@ public final class ModuleParser {
   }
 
   private void skipSection() throws PtxException {
-    while (!lexer.peek().is("{")) {
-      if (lexer.next().kind() == Kind.END) {
-        throw Tokens.unexpected(lexer.peek());
-      }
-    }
-    skipTo("}");
-  }
-
-  private void skipTo(String symbol) throws PtxException {
-    while (!lexer.peek().is(symbol)) {
-      if (lexer.next().kind() == Kind.END) {
-        throw Tokens.unexpected(lexer.peek());
-      }
-    }
-    lexer.next();
+    Tokens.skipTo(lexer, "{");
+    Tokens.skipTo(lexer, "}");
   }
 
   private void skipLine(int line) throws PtxException {

@@ -55,4 +55,14 @@ final class Tokens {
   static PtxException error(Token where, String problem) {
     return new PtxException(where.line(), where.column(), problem);
   }
+
+  /** Skips tokens up to a symbol, and the symbol. */
+  static void skipTo(Lexer lexer, String symbol) throws PtxException {
+    while (!lexer.peek().is(symbol)) {
+      if (lexer.next().kind() == Kind.END) {
+        throw unexpected(lexer.peek());
+      }
+    }
+    lexer.next();
+  }
 }
