@@ -7,8 +7,8 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftPool;
 import io.gpupool.soft.device.work.Completion;
-import io.gpupool.soft.device.work.CompletionHandoff;
 import io.gpupool.soft.device.work.Copying;
+import io.gpupool.soft.device.work.EmptyWork;
 import io.gpupool.soft.device.work.HostTask;
 import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Transfer;
@@ -19,7 +19,6 @@ import io.gpupool.soft.memory.HostBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -282,7 +281,7 @@ public final class SoftStream {
     context.requireUsable();
     Work mark = event.lastMark();
     if (mark != null && !mark.isDone()) {
-      submit(new Gate(scheduler), mark);
+      submit(new EmptyWork(scheduler), mark);
     }
   }
 
@@ -415,61 +414,6 @@ public final class SoftStream {
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
-    }
-  }
-
-  /** Nothing, after something. */
-  private static final class Gate extends Work {
-    Gate(Scheduler scheduler) {
-      super(scheduler);
-    }
-
-    @Override
-    protected boolean start() {
-      return true;
-    }
-  }
-
-  /** A host task in its stream. */
-  private static final class HostWork extends Work {
-    private final SoftContext context;
-    private final HostTask task;
-    private final boolean evenAfterFault;
-    private final CompletionHandoff ending = new CompletionHandoff();
-    private final AtomicBoolean ended = new AtomicBoolean();
-
-    HostWork(SoftContext context, HostTask task, boolean evenAfterFault) {
-      super(context.device().gpu().scheduler());
-      this.context = context;
-      this.task = task;
-      this.evenAfterFault = evenAfterFault;
-    }
-
-    @Override
-    protected boolean start() {
-      CudaStatus status = context.fault().map(GpuException::status).orElse(CudaStatus.SUCCESS);
-      if (status != CudaStatus.SUCCESS && !evenAfterFault) {
-        return true;
-      }
-      context.device().gpu().scheduler().addHostFunctions(1);
-      try {
-        task.start(status, this::end);
-      } catch (RuntimeException e) {
-        context.fail(new GpuException(CudaStatus.LAUNCH_FAILED, "a host function failed: " + e));
-        end();
-      }
-      return ending.isOverOnceBegun();
-    }
-
-    private void end() {
-      if (!ended.compareAndSet(false, true)) {
-        return;
-      }
-      Scheduler scheduler = context.device().gpu().scheduler();
-      scheduler.addHostFunctions(-1);
-      if (ending.end()) {
-        scheduler.finish(this);
-      }
     }
   }
 }
