@@ -56,14 +56,14 @@ final class LeasePlane {
             control,
             context.options().limits().queue(),
             state.membership().map(m -> new QueueStore(records, m, context.name(), control)));
-    room.whenFreed(queue::settle);
+    room.whenFreed(queue::dispatch);
     updates =
         new LeaseUpdates(
             leases, finder, room, records, state.audit(), capacity, context.served().isMps());
     drains = new Drains(records, state.audit(), capacity, leases, queue, control, context.name());
     idleServers = new IdleServerTracker(capacity, control);
     records.whenChanged(RecordTypes.GRANTS, () -> control.execute(idleServers::note));
-    records.whenChanged(RecordTypes.GPU_FAULTS, () -> control.execute(queue::settle));
+    records.whenChanged(RecordTypes.GPU_FAULTS, () -> control.execute(queue::dispatch));
     leases.restore();
     history = openHistory(context, leases);
     drains.start();

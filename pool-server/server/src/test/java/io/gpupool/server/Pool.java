@@ -89,7 +89,7 @@ public final class Pool implements AutoCloseable {
         auth,
         oidc,
         Optional.empty(),
-        ServerLimits.USUAL);
+        ServerLimits.DEFAULT);
   }
 
   /** One of several servers of a pool. */
@@ -106,7 +106,7 @@ public final class Pool implements AutoCloseable {
         AuthOptions.Method.none,
         Optional.empty(),
         Optional.empty(),
-        ServerLimits.USUAL);
+        ServerLimits.DEFAULT);
   }
 
   private Pool(
@@ -127,7 +127,7 @@ public final class Pool implements AutoCloseable {
             new ServerOptions(
                 new GpuOptions(
                     new GpuSpec(gpus),
-                    DriverOptions.USUAL,
+                    DriverOptions.DEFAULT,
                     GpuOptions.MissingPtx.fail,
                     Map.of("zone", "eu")),
                 new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
@@ -196,7 +196,7 @@ public final class Pool implements AutoCloseable {
         AuthOptions.Method.tokens,
         Optional.empty(),
         Optional.of(cluster),
-        ServerLimits.USUAL);
+        ServerLimits.DEFAULT);
   }
 
   ManagedChannel channel() {

@@ -40,7 +40,7 @@ class SessionFloodIT {
 
   @BeforeAll
   static void start() throws Exception {
-    pool = Pool.withTokens(folder.resolve("state"), new ServerLimits(LIMITS, QueueLimits.USUAL));
+    pool = Pool.withTokens(folder.resolve("state"), new ServerLimits(LIMITS, QueueLimits.DEFAULT));
     admin = Files.readString(pool.server.adminToken().orElseThrow()).strip();
   }
 

@@ -76,7 +76,7 @@ public final class EmbeddedPool implements LocalPool {
                         Installation.find(), SandboxMode.BEST_EFFORT, UserRange.DEFAULT, List.of()),
                     1,
                     purpose == Purpose.measurement),
-                ServerLimits.USUAL));
+                ServerLimits.DEFAULT));
     System.err.println(
         "gpupool: no pool is configured (--pool or GPUPOOL_POOL): serving from this process: "
             + server.summary());

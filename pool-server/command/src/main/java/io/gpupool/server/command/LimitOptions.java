@@ -14,19 +14,19 @@ final class LimitOptions {
       names = "--lease-sessions",
       paramLabel = "N",
       description = "processes of one lease at a time, at most 64 (default: 64)")
-  private int perLease = SessionLimits.USUAL.perLease();
+  private int perLease = SessionLimits.DEFAULT.perLease();
 
   @Option(
       names = "--tenant-sessions",
       paramLabel = "N",
       description = "sessions of one tenant at a time (default: 256)")
-  private int perTenant = SessionLimits.USUAL.perTenant();
+  private int perTenant = SessionLimits.DEFAULT.perTenant();
 
   @Option(
       names = "--sessions",
       paramLabel = "N",
       description = "sessions of this server at a time (default: 1024)")
-  private int perServer = SessionLimits.USUAL.perServer();
+  private int perServer = SessionLimits.DEFAULT.perServer();
 
   @Option(
       names = "--session-rate",
@@ -36,7 +36,7 @@ final class LimitOptions {
             + " come",
         "at once (default: 32)"
       })
-  private int perSecond = SessionLimits.USUAL.perSecond();
+  private int perSecond = SessionLimits.DEFAULT.perSecond();
 
   @Option(
       names = "--worker-starts",
@@ -45,7 +45,7 @@ final class LimitOptions {
         "workers that start at the same time; tenants take turns (default: one for each processor,",
         "two at least)"
       })
-  private int workerStarts = SessionLimits.USUAL.workerStarts();
+  private int workerStarts = SessionLimits.DEFAULT.workerStarts();
 
   @Option(
       names = "--worker-memory",
@@ -68,7 +68,7 @@ final class LimitOptions {
       description = {
         "requests of one tenant that wait at a time; one token has half of them (default: 1024)"
       })
-  private int requests = QueueLimits.USUAL.perTenant();
+  private int requests = QueueLimits.DEFAULT.perTenant();
 
   ServerLimits options() {
     return new ServerLimits(
@@ -80,7 +80,8 @@ final class LimitOptions {
             workerStarts,
             bytes(workerMemory, SessionLimits.WORKER_BYTES),
             bytes(reservedMemory, SessionLimits.RESERVED_BYTES)),
-        new QueueLimits(QueueLimits.USUAL.perServer(), requests, QueueLimits.USUAL.guaranteed()));
+        new QueueLimits(
+            QueueLimits.DEFAULT.perServer(), requests, QueueLimits.DEFAULT.guaranteed()));
   }
 
   private static long bytes(@Nullable String text, long otherwise) {

@@ -29,7 +29,7 @@ public record DriverOptions(
   private static final String LIBNVML = "libnvidia-ml.so.1";
 
   /** Libraries on the usual path, GPUs by turns. */
-  public static final DriverOptions USUAL =
+  public static final DriverOptions DEFAULT =
       new DriverOptions(
           Optional.empty(), Optional.empty(), OptionalLong.empty(), Sharing.timeslice);
 

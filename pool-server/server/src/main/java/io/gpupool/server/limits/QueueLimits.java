@@ -9,7 +9,7 @@ package io.gpupool.server.limits;
  * @param guaranteed requests of a tenant that may wait no matter how many others do
  */
 public record QueueLimits(int perServer, int perTenant, int guaranteed) {
-  public static final QueueLimits USUAL = new QueueLimits(8192, 1024, 16);
+  public static final QueueLimits DEFAULT = new QueueLimits(8192, 1024, 16);
 
   public QueueLimits {
     Bounds.check("--tenant-requests", perTenant, 1, perServer);

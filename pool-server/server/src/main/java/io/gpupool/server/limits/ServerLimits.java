@@ -3,5 +3,6 @@ package io.gpupool.server.limits;
 
 /** Limits that keep one tenant from taking a server away from the others. */
 public record ServerLimits(SessionLimits sessions, QueueLimits queue) {
-  public static final ServerLimits USUAL = new ServerLimits(SessionLimits.USUAL, QueueLimits.USUAL);
+  public static final ServerLimits DEFAULT =
+      new ServerLimits(SessionLimits.DEFAULT, QueueLimits.DEFAULT);
 }

@@ -31,7 +31,7 @@ public record SessionLimits(
   /** The server's heap and buffers. */
   public static final long RESERVED_BYTES = 768L << 20;
 
-  public static final SessionLimits USUAL =
+  public static final SessionLimits DEFAULT =
       new SessionLimits(
           MAX_PER_LEASE,
           256,

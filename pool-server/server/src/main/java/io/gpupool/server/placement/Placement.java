@@ -108,10 +108,10 @@ public final class Placement {
     record Placed(List<Part> parts) implements Outcome {}
 
     /** No GPU of the pool could ever serve it. */
-    record Impossible(RejectionReason reason) implements Outcome {}
+    record Unsatisfiable(RejectionReason reason) implements Outcome {}
 
     /** It has to wait for others; {@code best} is the offer that comes closest of how many GPUs. */
-    record Full(Offer best, int fitting) implements Outcome {}
+    record NoCapacity(Offer best, int fitting) implements Outcome {}
   }
 
   /**
@@ -166,13 +166,13 @@ public final class Placement {
       }
     }
     if (!suits) {
-      return new Outcome.Impossible(noneSuits(requirements, snapshot));
+      return new Outcome.Unsatisfiable(noneSuits(requirements, snapshot));
     }
     int most = Candidates.mostOf(able.values().stream(), requirements.maxServers());
     if (most >= requirements.gpus()) {
-      return new Outcome.Full(closest(requirements, tenant, selection, snapshot), fitting);
+      return new Outcome.NoCapacity(closest(requirements, tenant, selection, snapshot), fitting);
     }
-    return new Outcome.Impossible(
+    return new Outcome.Unsatisfiable(
         most == 0
             ? tooLarge(suiting(requirements, tenant, snapshot))
             : tooFew(requirements, most, able));

@@ -96,7 +96,7 @@ public final class PlacementTrial {
         placed += i >= 0 ? 1 : 0;
         several += i >= 0 && parts.size() > 1 && parts.size() <= gpusPerServer ? 1 : 0;
         across += i >= 0 && parts.size() <= gpusPerServer && servers(parts) > 1 ? 1 : 0;
-      } else if (outcome instanceof Outcome.Full) {
+      } else if (outcome instanceof Outcome.NoCapacity) {
         granted += i >= 0 ? grantedPercent() : 0;
         full += i >= 0 ? 1 : 0;
         end();

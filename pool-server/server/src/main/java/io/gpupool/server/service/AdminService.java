@@ -96,7 +96,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
               AdminView.wanted(request.getSize()),
               request.getHard(),
               Set.copyOf(request.getTenantsList()));
-          queue.settle();
+          queue.dispatch();
           return view.partition(gpu, request.getRef().getName());
         });
   }
@@ -114,7 +114,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
               AdminView.wanted(request.getSize()),
               request.getWait(),
               request.getIfRevision());
-          queue.settle();
+          queue.dispatch();
           return view.partition(gpu, request.getRef().getName());
         });
   }
@@ -132,7 +132,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
                   request.getRef().getName(),
                   request.getWait(),
                   request.getIfRevision());
-          queue.settle();
+          queue.dispatch();
           return DeletePartitionReply.newBuilder().setGone(gone).build();
         });
   }
@@ -167,7 +167,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
               AdminView.quota(request.getQuota()),
               HolderName.plain(request.getQuotaManager()),
               request.getIfRevision());
-          queue.settle();
+          queue.dispatch();
           return view.tenant(request.getName());
         });
   }

@@ -19,7 +19,7 @@ class DriverOptionsTest {
 
   @Test
   void arguments_tellWorkersHowLeasesShareTheTime() {
-    assertThat(DriverOptions.USUAL.arguments()).isEmpty();
+    assertThat(DriverOptions.DEFAULT.arguments()).isEmpty();
     assertThat(options(Sharing.timeslice, 12).arguments())
         .containsExactly("--in-flight-bound", "12");
     assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--in-flight-bound", "12");

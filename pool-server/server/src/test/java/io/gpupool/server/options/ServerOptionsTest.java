@@ -85,13 +85,13 @@ class ServerOptionsTest {
       TlsFiles tls, AuthOptions.Method auth, Optional<OidcOptions> oidc) {
     return new ServerOptions(
         new GpuOptions(
-            new GpuSpec("soft:1"), DriverOptions.USUAL, GpuOptions.MissingPtx.fail, Map.of()),
+            new GpuSpec("soft:1"), DriverOptions.DEFAULT, GpuOptions.MissingPtx.fail, Map.of()),
         new PortOptions(InetAddress.getLoopbackAddress(), 0, 0),
         NameOptions.DEFAULT,
         StateOptions.IN_MEMORY,
         new TlsOptions(tls, null, false),
         new AuthOptions(auth, oidc.orElse(null), null),
         new WorkerOptions(WorkerCommand.onThisJava("none", List.of()), 0, true),
-        ServerLimits.USUAL);
+        ServerLimits.DEFAULT);
   }
 }

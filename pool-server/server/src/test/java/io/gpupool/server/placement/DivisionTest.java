@@ -168,14 +168,14 @@ class DivisionTest {
     GpuRequirements named = ask(new GpuRequirements.Size.Fraction(1), Optional.of("ours"));
     assertThat(placed(named, "blue", offers).share()).isEqualTo(HALF);
     assertThat(Placement.place(named, "red", offers))
-        .isEqualTo(new Outcome.Impossible(new RejectionReason.NoPartition("ours")));
+        .isEqualTo(new Outcome.Unsatisfiable(new RejectionReason.NoPartition("ours")));
     GpuRequirements half = ask(new GpuRequirements.Size.Fraction(0.5), Optional.of("any"));
     assertThat(placed(half, "red", offers).share()).isEqualTo(new Share(125 * MIB, 1250));
     assertThat(
             Placement.place(
                 ask(new GpuRequirements.Size.Fraction(1), Optional.empty()), "blue", offers))
         .as("the whole of a GPU that is cut")
-        .isInstanceOf(Outcome.Impossible.class);
+        .isInstanceOf(Outcome.Unsatisfiable.class);
   }
 
   private static Placement.Part placed(

@@ -53,14 +53,14 @@ public class PlacementTest {
               assertThat(parts.stream().map(Part::gpu).distinct()).hasSize(requirements.gpus());
               live.put(ground.take(parts), parts);
             }
-            case Outcome.Full full ->
+            case Outcome.NoCapacity full ->
                 assertThat(
                         snapshot.stream()
                             .filter(o -> o.free().covers(requirements.shareOf(o.gpu())))
                             .count())
                     .isEqualTo(full.fitting())
                     .isLessThan(requirements.gpus());
-            case Outcome.Impossible impossible ->
+            case Outcome.Unsatisfiable impossible ->
                 assertThat(
                         gpus.stream()
                             .filter(g -> g.whole().covers(requirements.shareOf(g)))
@@ -90,7 +90,7 @@ public class PlacementTest {
         ground.take(placed(fraction(1, 0.1), capacity));
       }
       assertThat(Placement.place(fraction(1, 0.1), "", capacity.snapshot()))
-          .isInstanceOf(Outcome.Full.class);
+          .isInstanceOf(Outcome.NoCapacity.class);
     }
   }
 
@@ -125,7 +125,7 @@ public class PlacementTest {
         new GpuRequirements(
             1, new GpuRequirements.Size.Memory(1 << 20), OptionalInt.of(600), List.of());
     assertThat(Placement.place(requirements, "", capacity.snapshot()))
-        .isInstanceOf(Outcome.Full.class);
+        .isInstanceOf(Outcome.NoCapacity.class);
   }
 
   @Test
@@ -145,7 +145,9 @@ public class PlacementTest {
             OptionalInt.empty(),
             List.of(Selector.in("model", "*A100*")));
     assertThat(
-            ((Outcome.Impossible) Placement.place(none, "", capacity.snapshot())).reason().text())
+            ((Outcome.Unsatisfiable) Placement.place(none, "", capacity.snapshot()))
+                .reason()
+                .text())
         .contains("NVIDIA H100");
   }
 
@@ -258,14 +260,14 @@ public class PlacementTest {
       assertThat(((Outcome.Placed) most).parts().stream().map(p -> p.gpu().server()).distinct())
           .hasSize(16);
       assertThat(
-              ((Outcome.Impossible) Placement.place(several(24, spread, false), "", snapshot))
+              ((Outcome.Unsatisfiable) Placement.place(several(24, spread, false), "", snapshot))
                   .reason()
                   .text())
           .isEqualTo("only 23 GPUs of any 16 servers can serve it");
       assertThat(((Outcome.Placed) Placement.place(several(8, spread, true), "", snapshot)).parts())
           .allMatch(part -> part.gpu().server().equals("s20"));
       assertThat(
-              ((Outcome.Impossible) Placement.place(several(9, spread, true), "", snapshot))
+              ((Outcome.Unsatisfiable) Placement.place(several(9, spread, true), "", snapshot))
                   .reason()
                   .text())
           .contains("no server has more than 8 GPUs");

@@ -66,7 +66,7 @@ class SessionsTest {
           ground.timers,
           Runnable::run,
           new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()),
-          new SessionOptions(SessionLimits.USUAL, memory, Map.of()),
+          new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
           Runnable::run);
 
   @Test
@@ -124,7 +124,7 @@ class SessionsTest {
   @Test
   void open_fasterThanTheRate_isRefusedUntilTimeHasPassed() throws Exception {
     Lease lease = lease("blue", HOUR_MILLIS);
-    for (int i = 0; i < 4 * SessionLimits.USUAL.perSecond(); i++) {
+    for (int i = 0; i < 4 * SessionLimits.DEFAULT.perSecond(); i++) {
       sessions.open(lease, Ground.HOLDER, Principal.ANYONE, DriverEnvironment.NONE).end("test");
     }
     assertThatThrownBy(

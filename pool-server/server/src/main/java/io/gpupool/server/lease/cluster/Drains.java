@@ -196,7 +196,7 @@ public final class Drains {
             .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
             .mapToObj(at -> timers.after(Math.max(0, at - timers.wallMillis()), this::evict))
             .findFirst();
-    queue.settle();
+    queue.dispatch();
   }
 
   private void evict() {

@@ -115,9 +115,9 @@ public final class LeaseQueue {
     boolean waits = entry.spec().waitMillis() > 0;
     if (waits && dispatcher.isCrowded()) {
       // One look for all that come at this time.
-      dispatcher.settleSoon();
+      dispatcher.dispatchSoon();
     } else {
-      dispatcher.settle();
+      dispatcher.dispatch();
     }
     if (!places.contains(entry)) {
       return;
@@ -157,7 +157,7 @@ public final class LeaseQueue {
     limit(entry, Math.max(0, spec.waitMillis() - waitedMillis));
     before.ifPresent(other -> other.client().redirected("another connection resumed the request"));
     LOG.info("request {} resumed here", entry.id());
-    dispatcher.settleSoon();
+    dispatcher.dispatchSoon();
     return Optional.of(entry);
   }
 
@@ -184,13 +184,13 @@ public final class LeaseQueue {
   private void expire(QueueEntry entry) {
     if (dispatcher.remove(entry)) {
       answers.refuseExpired(entry);
-      dispatcher.settleInTime();
+      dispatcher.dispatchSoonIfCrowded();
     }
   }
 
   /** Looks at the queue again; to be called whenever room may have become free. */
-  public void settle() {
-    dispatcher.settle();
+  public void dispatch() {
+    dispatcher.dispatch();
   }
 
   /** Takes a request back; one that was granted or refused is left as it is. */
@@ -200,7 +200,7 @@ public final class LeaseQueue {
     boolean mayComeBack = shared.isPresent() && entry.identity().isPresent();
     if (mayComeBack ? places.remove(entry) : dispatcher.remove(entry)) {
       LOG.debug("request {} is withdrawn", entry.id());
-      dispatcher.settleInTime();
+      dispatcher.dispatchSoonIfCrowded();
     }
   }
 
@@ -221,10 +221,10 @@ public final class LeaseQueue {
       if (shared.isPresent()) {
         shared.get().cancel(request);
       }
-      dispatcher.settle();
+      dispatcher.dispatch();
     } else if (dispatcher.remove(here.get())) {
       answers.refuse(here.get(), reason);
-      dispatcher.settleInTime();
+      dispatcher.dispatchSoonIfCrowded();
     }
   }
 
@@ -261,7 +261,7 @@ public final class LeaseQueue {
       }
     }
     shared.get().forgetAbsent(keys);
-    dispatcher.settle();
+    dispatcher.dispatch();
   }
 
   private void reconcile(QueueEntry entry, RequestIdentity identity, SharedQueue queue) {

@@ -73,28 +73,28 @@ final class QueueDispatcher {
   }
 
   /** Settles the queue now, or soon where many come and go. */
-  void settleInTime() {
+  void dispatchSoonIfCrowded() {
     if (isCrowded()) {
-      settleSoon();
+      dispatchSoon();
     } else {
-      settle();
+      dispatch();
     }
   }
 
-  void settleSoon() {
+  void dispatchSoon() {
     if (!isPlanned) {
       isPlanned = true;
       timers.after(
           SOON_MILLIS + places.size() / LOOKED_AT_IN_A_MILLI,
           () -> {
             isPlanned = false;
-            settle();
+            dispatch();
           });
     }
   }
 
   /** Grants what can be granted, in the order of the queue, and notes the places of the rest. */
-  void settle() {
+  void dispatch() {
     List<QueuedRequest> waiting = new ArrayList<>();
     places.all().forEach(entry -> waiting.add(entry.request()));
     shared.ifPresent(queue -> waiting.addAll(queue.requestsElsewhere()));
@@ -187,7 +187,7 @@ final class QueueDispatcher {
   private void refused(QueueEntry entry, RefusedException e) {
     if (e.why() == RefusedException.Why.CHANGED && entry.spec().waitMillis() > 0) {
       places.put(entry);
-      timers.after(AGAIN_MILLIS, this::settle);
+      timers.after(AGAIN_MILLIS, this::dispatch);
     } else {
       answers.refuse(
           entry,

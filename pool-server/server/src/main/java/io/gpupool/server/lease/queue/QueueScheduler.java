@@ -32,11 +32,10 @@ final class QueueScheduler {
   static final long POINT_NANOS = TimeUnit.SECONDS.toNanos(6);
 
   /** How long a request lets others pass. */
-  static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
+  static final long RESERVATION_DELAY_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   private static final Comparator<QueuedRequest> ORDER =
-      Comparator.comparingLong(QueueScheduler::countedSinceNanos)
-          .thenComparingLong(QueuedRequest::number);
+      Comparator.comparingLong(QueueScheduler::rankNanos).thenComparingLong(QueuedRequest::number);
 
   private QueueScheduler() {}
 
@@ -51,7 +50,7 @@ final class QueueScheduler {
     record Grant(QueuedRequest request, List<Part> parts) implements Decision {}
 
     /** There is no room for it. */
-    record NoCapacity(QueuedRequest request, Outcome.Full full) implements Decision {}
+    record NoCapacity(QueuedRequest request, Outcome.NoCapacity full) implements Decision {}
 
     /** There would be room, which is kept for one that has waited long. */
     record Reserved(QueuedRequest request, QueuedRequest first) implements Decision {}
@@ -72,17 +71,17 @@ final class QueueScheduler {
   static List<Decision> decide(
       Collection<QueuedRequest> all, List<Offer> snapshot, QuotaUsage budgets, long nowNanos) {
     List<Offer> free = new ArrayList<>(snapshot);
-    List<QueuedRequest> kept = new ArrayList<>();
+    List<QueuedRequest> reservations = new ArrayList<>();
     QuotaUsage left = budgets;
     List<Decision> turns = new ArrayList<>();
     // What finds no room finds none later on, either, for nothing becomes free here.
-    Map<Wanted, Outcome.Full> full = new HashMap<>();
+    Map<Wanted, Outcome.NoCapacity> full = new HashMap<>();
     for (QueuedRequest request : all.stream().sorted(ORDER).toList()) {
       Wanted wanted = new Wanted(request.spec().requirements(), request.spec().tenant());
       Decision decision =
           full.containsKey(wanted)
               ? new Decision.NoCapacity(request, full.get(wanted))
-              : turn(request, free, kept, left);
+              : turn(request, free, reservations, left);
       turns.add(decision);
       if (decision instanceof Decision.NoCapacity later) {
         full.put(wanted, later.full());
@@ -91,17 +90,23 @@ final class QueueScheduler {
         now.parts().forEach(part -> free.replaceAll(offer -> without(offer, part)));
         left = left.with(request.spec().tenant(), ResourceUsage.of(now.parts()));
       } else if (decision instanceof Decision.NoCapacity
-          && nowNanos - request.sinceNanos() >= PATIENCE_NANOS) {
-        kept.add(request);
+          && nowNanos - request.sinceNanos() >= RESERVATION_DELAY_NANOS) {
+        reservations.add(request);
       }
     }
     return turns;
   }
 
   private static Decision turn(
-      QueuedRequest request, List<Offer> free, List<QueuedRequest> kept, QuotaUsage budgets) {
-    if (!kept.isEmpty()
-        && Placement.place(request.spec().requirements(), request.spec().tenant(), open(free, kept))
+      QueuedRequest request,
+      List<Offer> free,
+      List<QueuedRequest> reservations,
+      QuotaUsage budgets) {
+    if (!reservations.isEmpty()
+        && Placement.place(
+                request.spec().requirements(),
+                request.spec().tenant(),
+                unreserved(free, reservations))
             instanceof Outcome.Placed(List<Part> parts)) {
       return within(budgets, request, parts).orElseGet(() -> new Decision.Grant(request, parts));
     }
@@ -109,11 +114,11 @@ final class QueueScheduler {
       case Outcome.Placed(List<Part> parts) ->
           within(budgets, request, parts)
               .orElseGet(() ->
-                  kept.isEmpty()
+                  reservations.isEmpty()
                       ? new Decision.Grant(request, parts)
-                      : new Decision.Reserved(request, kept.getFirst()));
-      case Outcome.Full full -> new Decision.NoCapacity(request, full);
-      case Outcome.Impossible(RejectionReason reason) ->
+                      : new Decision.Reserved(request, reservations.getFirst()));
+      case Outcome.NoCapacity full -> new Decision.NoCapacity(request, full);
+      case Outcome.Unsatisfiable(RejectionReason reason) ->
           new Decision.Unsatisfiable(request, reason);
     };
   }
@@ -129,25 +134,25 @@ final class QueueScheduler {
   }
 
   /** What is not kept for others. */
-  private static List<Offer> open(List<Offer> free, List<QueuedRequest> kept) {
-    List<Offer> open = free;
-    for (QueuedRequest other : kept) {
+  private static List<Offer> unreserved(List<Offer> free, List<QueuedRequest> reservations) {
+    List<Offer> unreserved = free;
+    for (QueuedRequest other : reservations) {
       Selection selection = new Selection(other.spec().requirements().selectors());
-      open =
-          open.stream()
+      unreserved =
+          unreserved.stream()
               .filter(offer ->
                   !offer.suits(other.spec().requirements(), other.spec().tenant(), selection)
                       || !offer.canEverServe(other.spec().requirements()))
               .toList();
     }
-    return open;
+    return unreserved;
   }
 
   private static Offer without(Offer offer, Part part) {
     return offer.holds(part) ? offer.without(part.share()) : offer;
   }
 
-  private static long countedSinceNanos(QueuedRequest request) {
+  private static long rankNanos(QueuedRequest request) {
     return request.sinceNanos() - request.spec().priority() * POINT_NANOS;
   }
 }

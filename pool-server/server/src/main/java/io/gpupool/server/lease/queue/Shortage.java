@@ -20,7 +20,7 @@ import java.util.Optional;
  * A shortage of room for a request. Its reason names nobody whom the caller may not see. Used by
  * the control thread.
  */
-record Shortage(Outcome.Full full, LeaseSpec spec) {
+record Shortage(Outcome.NoCapacity full, LeaseSpec spec) {
   private static final int MOST_NAMED = 3;
 
   /**

@@ -110,9 +110,9 @@ public final class Ground {
             capacity,
             tenants,
             own,
-            QueueLimits.USUAL,
+            QueueLimits.DEFAULT,
             membership.map(m -> new QueueStore(records, m, server, own)));
-    room.whenFreed(queue::settle);
+    room.whenFreed(queue::dispatch);
     drains = new Drains(records, audit, capacity, leases, queue, own, server);
     reconciler =
         new Reconciler(

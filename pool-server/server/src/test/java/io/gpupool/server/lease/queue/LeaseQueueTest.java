@@ -255,7 +255,7 @@ class LeaseQueueTest {
     ask(1, 0, 0);
     Principal first = user("blue", "1");
     List<QueueEntry> blue = new ArrayList<>();
-    for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
+    for (int i = 0; i < QueueLimits.DEFAULT.perCaller(); i++) {
       Asker waiting = ask(first);
       assertThat(waiting.cause).isNull();
       blue.add(waiting.entry);
@@ -267,7 +267,7 @@ class LeaseQueueTest {
         .contains("' has 512 requests in the queue")
         .contains("half of the places of its tenant");
     Principal second = user("blue", "2");
-    for (int i = 0; i < QueueLimits.USUAL.perCaller(); i++) {
+    for (int i = 0; i < QueueLimits.DEFAULT.perCaller(); i++) {
       Asker waiting = ask(second);
       assertThat(waiting.cause).isNull();
       blue.add(waiting.entry);
@@ -282,12 +282,12 @@ class LeaseQueueTest {
   void ask_allPlacesAreTakenByOthers_everyTenantHasSomeYet() {
     ask(1, 0, 0);
     for (int tenant = 0; tenant < 8; tenant++) {
-      for (int i = 0; i < QueueLimits.USUAL.perTenant(); i++) {
+      for (int i = 0; i < QueueLimits.DEFAULT.perTenant(); i++) {
         ask(user("t" + tenant, Integer.toString(i % 2)));
       }
     }
     Principal late = user("late", "9");
-    for (int i = 0; i < QueueLimits.USUAL.guaranteed(); i++) {
+    for (int i = 0; i < QueueLimits.DEFAULT.guaranteed(); i++) {
       assertThat(ask(late).cause).isNull();
     }
     assertThat(ask(late).reason).contains("all 8192 places in this server's queue are taken");

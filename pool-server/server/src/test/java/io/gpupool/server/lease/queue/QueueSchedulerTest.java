@@ -95,7 +95,7 @@ class QueueSchedulerTest {
             List.of(large, small),
             List.of(rest, offer(other, other.whole())),
             QuotaUsage.NONE,
-            QueueScheduler.PATIENCE_NANOS);
+            QueueScheduler.RESERVATION_DELAY_NANOS);
     assertThat(turns.getFirst()).isInstanceOf(Decision.NoCapacity.class);
     assertThat(((Decision.Grant) turns.get(1)).parts().getFirst().gpu()).isEqualTo(other);
   }
