@@ -135,6 +135,13 @@ page.BarMeasure;
 page.PlotOptions;
 
 /**
+ * A column that a field declares; `unit` is the form of its values, and `grows` tells that they do.
+ *
+ * @typedef {{field: string, head: string, unit: string, number: boolean, grows: boolean}}
+ */
+page.DeclaredColumn;
+
+/**
  * A table's column. Columns with `order` can be sorted by; an `action` column holds buttons.
  *
  * @record

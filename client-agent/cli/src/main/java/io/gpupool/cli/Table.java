@@ -12,10 +12,14 @@ public final class Table {
     rows.add(List.of(heads));
   }
 
+  /** Adds a row; cells that are empty or missing at its end are shown as a dash. */
   public void row(Object... cells) {
     List<String> row = new ArrayList<>();
     for (Object cell : cells) {
       row.add(cell.toString().isEmpty() ? "-" : cell.toString());
+    }
+    while (row.size() < rows.getFirst().size()) {
+      row.add("-");
     }
     rows.add(row);
   }

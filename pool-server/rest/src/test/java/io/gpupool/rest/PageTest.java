@@ -74,6 +74,7 @@ class PageTest {
     }
     served.remove("/");
     served.add("/page/index.html");
+    assertThat(served.remove("/page/js/declared.js")).as("the module that is generated").isTrue();
     try (Stream<Path> files = Files.walk(FILES)) {
       assertThat(served)
           .containsExactlyInAnyOrderElementsOf(

@@ -119,6 +119,9 @@ public final class JsonForm {
 
   /** Returns a constant without the name of its type, which protobuf wants before it. */
   public static String text(EnumValueDescriptor constant) {
+    if (constant.getIndex() < 0) {
+      return "unknown";
+    }
     String type = constant.getType().getName().replaceAll("(?<=[a-z])(?=[A-Z])", "_");
     return constant
         .getName()

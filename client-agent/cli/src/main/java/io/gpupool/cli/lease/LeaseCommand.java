@@ -6,7 +6,10 @@ import io.gpupool.cli.Amounts;
 import io.gpupool.cli.HolderText;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
+import io.gpupool.cli.table.ColumnTable;
+import io.gpupool.cli.table.LeaseRow;
 import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.Column;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListRequest;
@@ -45,35 +48,23 @@ public final class LeaseCommand {
         System.out.println(JsonForm.text(JsonForm.of(leases)));
         return 0;
       }
-      Table table =
-          new Table(
-              "LEASE",
-              "STATE",
-              "TENANT",
-              "GPU",
-              "MEMORY",
-              "USED",
-              "CLASS",
-              "HOLDER",
-              "SESSIONS",
-              "AGE");
-      for (LeaseInfo lease : leases) {
-        for (GrantUse use : lease.getGrantsList()) {
-          table.row(
-              lease.getId(),
-              JsonForm.text(lease.getState()),
-              lease.getTenant(),
-              use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
-              Amounts.bytes(use.getGrant().getMemoryBytes()),
-              Amounts.bytes(use.getUsedMemoryBytes()),
-              JsonForm.text(lease.getClass_()),
-              HolderText.of(lease.getHolder()),
-              lease.getSessions(),
-              Amounts.age(lease.getAgeMillis()));
-        }
-      }
-      System.out.print(table);
+      System.out.print(table(leases));
       return 0;
+    }
+
+    private static Table table(List<LeaseInfo> leases) {
+      return ColumnTable.of(
+              Column.View.VIEW_LIST,
+              List.of(LeaseInfo.getDescriptor(), GrantUse.getDescriptor()),
+              LeaseRow.Share::messages)
+          .declared("LEASE", "STATE", "TENANT")
+          .column("GPU", LeaseRow.Share::place)
+          .column("MEMORY", share -> Amounts.bytes(share.use().getGrant().getMemoryBytes()))
+          .column("USED", share -> Amounts.bytes(share.use().getUsedMemoryBytes()))
+          .declared("CLASS")
+          .column("HOLDER", share -> HolderText.of(share.lease().getHolder()))
+          .declared("SESSIONS", "AGE")
+          .table(leases.stream().flatMap(lease -> LeaseRow.sharesOf(lease).stream()).toList());
     }
   }
 
@@ -142,16 +133,15 @@ public final class LeaseCommand {
             Amounts.percent(use.getGrant().getComputePercent()),
             use.getGrant().getHard() ? "hard" : "lendable");
       }
-      Table running = new Table("SESSION", "STATE", "PROGRAM", "CALLS", "LAST ERROR", "AGE");
-      for (SessionInfo session : sessions) {
-        running.row(
-            session.getId().substring(0, Math.min(8, session.getId().length())),
-            JsonForm.text(session.getState()),
-            HolderText.of(session.getClient()),
-            session.getCalls(),
-            session.getLastError(),
-            Amounts.age(session.getAgeMillis()));
-      }
+      Table running =
+          ColumnTable.of(Column.View.VIEW_LIST, SessionInfo.getDefaultInstance())
+              .column(
+                  "SESSION",
+                  session -> session.getId().substring(0, Math.min(8, session.getId().length())))
+              .declared("STATE")
+              .column("PROGRAM", session -> HolderText.of(session.getClient()))
+              .declared("CALLS", "LAST ERROR", "AGE")
+              .table(sessions);
       return head + "\n" + grants + (running.isEmpty() ? "" : "\n" + running);
     }
   }
@@ -205,19 +195,13 @@ public final class LeaseCommand {
     }
 
     public static String table(List<QueueInfo> requests) {
-      Table table =
-          new Table("PLACE", "REQUEST", "PRIORITY", "HOLDER", "WAITED", "WANTS", "REASON");
-      for (QueueInfo request : requests) {
-        table.row(
-            request.getPosition(),
-            request.getId(),
-            request.getPriority(),
-            HolderText.of(request.getHolder()),
-            Amounts.age(request.getWaitedMillis()),
-            request.getWanted(),
-            RejectionText.of(request.getReason()));
-      }
-      return table.toString();
+      return ColumnTable.of(Column.View.VIEW_LIST, QueueInfo.getDefaultInstance())
+          .declared("PLACE", "REQUEST", "PRIORITY")
+          .column("HOLDER", request -> HolderText.of(request.getHolder()))
+          .declared("WAITED", "WANTS")
+          .column("REASON", request -> RejectionText.of(request.getReason()))
+          .table(requests)
+          .toString();
     }
   }
 }

@@ -4,8 +4,8 @@ package io.gpupool.cli.pool;
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.cli.Table;
+import io.gpupool.cli.table.LeaseRow;
 import io.gpupool.control.v1.GrantUse;
-import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 
 /** Table of what leases, and under each its programs, had of the GPUs' time so far. */
@@ -15,26 +15,28 @@ final class GpuTimes {
   static Table table(PoolSnapshot pool) {
     Table times =
         new Table("LEASE", "GPU", "GRANTED", "USED", "WAITED", "THROTTLED", "DEBT", "PROGRAM");
-    for (LeaseInfo lease : pool.leases()) {
-      for (GrantUse use : lease.getGrantsList()) {
-        times.row(
-            lease.getId(),
-            use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
-            Amounts.time(use.getGrantedGpuNanos()),
-            Amounts.time(use.getUsedGpuNanos()),
-            Amounts.time(use.getWaitedNanos()),
-            Amounts.time(use.getThrottledNanos()),
-            Amounts.time(use.getDebtGpuNanos()),
-            "");
+    for (LeaseRow row : LeaseRow.of(pool)) {
+      switch (row) {
+        case LeaseRow.Share share -> add(share, times);
+        case LeaseRow.Program program -> add(program.session(), times);
       }
-      pool.sessions().stream()
-          .filter(session -> session.getLeaseId().equals(lease.getId()))
-          .forEach(session -> row(times, session));
     }
     return times;
   }
 
-  private static void row(Table times, SessionInfo session) {
+  private static void add(LeaseRow.Share share, Table times) {
+    GrantUse use = share.use();
+    times.row(
+        share.lease().getId(),
+        share.place(),
+        Amounts.time(use.getGrantedGpuNanos()),
+        Amounts.time(use.getUsedGpuNanos()),
+        Amounts.time(use.getWaitedNanos()),
+        Amounts.time(use.getThrottledNanos()),
+        Amounts.time(use.getDebtGpuNanos()));
+  }
+
+  private static void add(SessionInfo session, Table times) {
     times.row(
         "  program",
         session.getServer(),

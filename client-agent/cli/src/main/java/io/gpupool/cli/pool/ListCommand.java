@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.pool;
 
-import io.gpupool.cli.Amounts;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.cli.Table;
+import io.gpupool.cli.table.ColumnTable;
 import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.Column;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.json.JsonForm;
 import picocli.CommandLine.Command;
@@ -23,20 +24,23 @@ public final class ListCommand extends PoolCommand {
       System.out.println(JsonForm.text(pool.json()));
       return 0;
     }
-    Table table =
-        new Table("GPU", "NAME", "CC", "DRIVER", "MEMORY", "FREE", "COMPUTE FREE", "UUID");
-    for (GpuInfo gpu : pool.gpus()) {
-      table.row(
-          gpu.getServer() + "/" + gpu.getGpu(),
-          gpu.getName(),
-          gpu.getComputeCapability(),
-          gpu.getDriverVersion() / 1000 + "." + gpu.getDriverVersion() % 1000 / 10,
-          Amounts.bytes(gpu.getMemoryBytes()),
-          FreeText.memory(gpu),
-          FreeText.compute(gpu),
-          gpu.getUuid());
-    }
-    System.out.print(table);
+    System.out.print(gpus(pool));
     return 0;
+  }
+
+  static Table gpus(PoolSnapshot pool) {
+    return ColumnTable.of(Column.View.VIEW_LIST, GpuInfo.getDefaultInstance())
+        .column("GPU", gpu -> gpu.getServer() + "/" + gpu.getGpu())
+        .declared("NAME", "CC")
+        .column("DRIVER", gpu -> driver(gpu.getDriverVersion()))
+        .declared("MEMORY")
+        .column("FREE", FreeText::memory)
+        .column("COMPUTE FREE", FreeText::compute)
+        .declared("UUID")
+        .table(pool.gpus());
+  }
+
+  private static String driver(int version) {
+    return version / 1000 + "." + version % 1000 / 10;
   }
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.pool;
 
+import static io.gpupool.cli.table.LeaseRow.cell;
+
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.HolderText;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.cli.Table;
 import io.gpupool.cli.lease.LeaseCommand;
+import io.gpupool.cli.table.ColumnTable;
+import io.gpupool.cli.table.LeaseRow;
 import io.gpupool.client.PoolClient;
+import io.gpupool.control.v1.Column;
 import io.gpupool.control.v1.GpuInfo;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseClass;
@@ -65,34 +70,14 @@ public final class TopCommand extends PoolCommand {
     return text.toString();
   }
 
-  /** One line a server, and one for all of them. */
+  /** Returns one line for each server, and one for all of them. */
   private static Table servers(PoolSnapshot pool) {
     Table servers =
-        new Table(
-            "SERVER",
-            "ADDRESS",
-            "STATE",
-            "BACKEND",
-            "GPUS",
-            "ALLOCATED",
-            "LEASES",
-            "SESSIONS",
-            "UP");
-    for (ServerInfo server : pool.servers()) {
-      servers.row(
-          server.getName(),
-          server.getAddress(),
-          JsonForm.text(server.getState()),
-          server.getBackend(),
-          server.getGpus(),
-          allocated(
-              pool.gpus().stream()
-                  .filter(gpu -> gpu.getServer().equals(server.getName()))
-                  .toList()),
-          server.getLeases(),
-          server.getSessions(),
-          Amounts.age(server.getUpMillis()));
-    }
+        ColumnTable.of(Column.View.VIEW_TOP, ServerInfo.getDefaultInstance())
+            .declared("SERVER", "ADDRESS", "STATE", "BACKEND", "GPUS")
+            .column("ALLOCATED", server -> allocated(gpusOf(server, pool)))
+            .declared("LEASES", "SESSIONS", "UP")
+            .table(pool.servers());
     servers.row(
         "all " + pool.servers().size(),
         "",
@@ -101,62 +86,55 @@ public final class TopCommand extends PoolCommand {
         pool.gpus().size(),
         allocated(pool.gpus()),
         pool.leases().size(),
-        pool.sessions().size(),
-        "");
+        pool.sessions().size());
     return servers;
   }
 
-  private static Table gpus(PoolSnapshot pool) {
-    Table gpus = new Table("GPU", "NAME", "MEMORY", "FREE", "COMPUTE FREE", "LEASED");
-    for (GpuInfo gpu : pool.gpus()) {
-      gpus.row(
-          gpu.getServer() + "/" + gpu.getGpu(),
-          gpu.getName(),
-          Amounts.bytes(gpu.getMemoryBytes()),
-          FreeText.memory(gpu),
-          FreeText.compute(gpu),
-          gpu.getProblem().isEmpty() ? bar(gpu) : "unhealthy: " + gpu.getProblem());
-    }
-    return gpus;
+  private static List<GpuInfo> gpusOf(ServerInfo server, PoolSnapshot pool) {
+    return pool.gpus().stream().filter(gpu -> gpu.getServer().equals(server.getName())).toList();
   }
 
-  /** The leases, and under each its programs. */
+  private static Table gpus(PoolSnapshot pool) {
+    return ColumnTable.of(Column.View.VIEW_TOP, GpuInfo.getDefaultInstance())
+        .column("GPU", gpu -> gpu.getServer() + "/" + gpu.getGpu())
+        .declared("NAME", "MEMORY")
+        .column("FREE", FreeText::memory)
+        .column("COMPUTE FREE", FreeText::compute)
+        .column(
+            "LEASED",
+            gpu -> gpu.getProblem().isEmpty() ? bar(gpu) : "unhealthy: " + gpu.getProblem())
+        .table(pool.gpus());
+  }
+
+  /** Returns the leases, and under each its programs. */
   private static Table leases(PoolSnapshot pool) {
-    Table leases =
-        new Table(
-            "LEASE", "TENANT", "GPU", "SHARE", "COMPUTE", "USED", "HOLDER", "CALLS", "AGE",
-            "STATE");
-    for (LeaseInfo lease : pool.leases()) {
-      for (GrantUse use : lease.getGrantsList()) {
-        leases.row(
-            lease.getId(),
-            lease.getTenant(),
-            use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
-            Amounts.bytes(use.getGrant().getMemoryBytes()),
-            compute(lease, use),
-            Amounts.bytes(use.getUsedMemoryBytes()),
-            HolderText.of(lease.getHolder()),
-            Amounts.rate(callsPerSecond(pool, lease)),
-            Amounts.age(lease.getAgeMillis()),
-            JsonForm.text(lease.getState()));
-      }
-      for (SessionInfo session : pool.sessions()) {
-        if (session.getLeaseId().equals(lease.getId())) {
-          leases.row(
-              "  program",
-              "",
-              session.getServer(),
-              "",
-              "",
-              memory(session),
-              HolderText.of(session.getClient()),
-              Amounts.rate(session.getCallsPerSecond()),
-              Amounts.age(session.getAgeMillis()),
-              JsonForm.text(session.getState()));
-        }
-      }
-    }
-    return leases;
+    return ColumnTable.of(
+            Column.View.VIEW_TOP,
+            List.of(
+                LeaseInfo.getDescriptor(), GrantUse.getDescriptor(), SessionInfo.getDescriptor()),
+            LeaseRow::messages)
+        .column("LEASE", cell(share -> share.lease().getId(), session -> "  program"))
+        .declared("TENANT")
+        .column("GPU", cell(LeaseRow.Share::place, SessionInfo::getServer))
+        .column(
+            "SHARE",
+            cell(share -> Amounts.bytes(share.use().getGrant().getMemoryBytes()), session -> ""))
+        .column("COMPUTE", cell(share -> compute(share.lease(), share.use()), session -> ""))
+        .column(
+            "USED",
+            cell(share -> Amounts.bytes(share.use().getUsedMemoryBytes()), TopCommand::memory))
+        .column(
+            "HOLDER",
+            cell(
+                share -> HolderText.of(share.lease().getHolder()),
+                session -> HolderText.of(session.getClient())))
+        .column(
+            "CALLS",
+            cell(
+                share -> Amounts.rate(callsPerSecond(pool, share.lease())),
+                session -> Amounts.rate(session.getCallsPerSecond())))
+        .declared("AGE", "STATE")
+        .table(LeaseRow.of(pool));
   }
 
   /** Describes a program's use of its GPUs, and how much of it is the driver's own. */
@@ -182,7 +160,7 @@ public final class TopCommand extends PoolCommand {
     return 1 - Math.min(memory, gpu.getFreeComputePercent() / 100);
   }
 
-  /** Granted, in which way, and used in the last seconds. */
+  /** Describes the compute of a share: granted, in which way, and used in the last seconds. */
   private static String compute(LeaseInfo lease, GrantUse use) {
     return Amounts.percent(use.getGrant().getComputePercent())
         + (use.getGrant().getHard() ? " hard" : "")

@@ -3,6 +3,7 @@ package io.gpupool.rest.page;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
@@ -28,11 +29,15 @@ record PageFile(String contentType, byte[] bytes, String tag) {
           "svg", "image/svg+xml");
   private static final int TAG_BYTES = 12;
 
-  /** The one at a request's path, which is taken as it came; empty: there is none. */
+  /** Returns the file at a request's path, which is taken as it came; empty: there is none. */
   static Optional<PageFile> at(String path) throws IOException {
     Matcher name = PATH.matcher(path.equals(FIRST) ? "/page/index.html" : path);
     if (!name.matches() || !TYPES.containsKey(name.group(2))) {
       return Optional.empty();
+    }
+    if (name.group(1).equals(DeclaredModule.PATH)) {
+      byte[] module = DeclaredModule.text().getBytes(StandardCharsets.UTF_8);
+      return Optional.of(of(TYPES.get(name.group(2)), module));
     }
     try (InputStream in = PageFile.class.getResourceAsStream(name.group(1))) {
       return in == null
@@ -51,7 +56,7 @@ record PageFile(String contentType, byte[] bytes, String tag) {
     }
   }
 
-  /** Whether the caller has it already, by what its If-None-Match header lists. */
+  /** Returns whether the If-None-Match header of a request lists this file. */
   boolean isKnown(Iterable<String> headers) {
     for (String known : String.join(",", headers).split(",")) {
       String text = known.strip();

@@ -17,7 +17,7 @@ class PageTypesTest {
               "views/leases.js", "lease.timeLimitMillis", "lease.timeLimit", "Property timeLimit"),
           new Planted(
               "views/sessions.js",
-              "session.callsPerSecond",
+              "session.driverMemoryBytes",
               "session.computePercent",
               "Property computePercent never defined on rest.Session"),
           new Planted(

@@ -59,6 +59,7 @@ final class TypeChecker {
         modules.put(SCRIPTS.relativize(file).toString(), Files.readString(file));
       }
     }
+    modules.put("declared.js", DeclaredModule.text());
     modules.put(PREACT, Files.readString(TYPES.resolve("preact.js")));
     return modules;
   }

@@ -2,11 +2,13 @@
 // One GPU: its memory and its time to scale, and in words who has which part of them.
 
 import { sharesOf, uncut } from '../cards.js';
+import { DECLARED } from '../declared.js';
 import { cut, remove, resize } from '../dialogs/partition.js';
 import { h } from '../dom.js';
 import { bytes, bytesOf, holder, percent, percentOf } from '../format.js';
 import { mayAdminister } from '../me.js';
 import { ownerClass } from '../owners.js';
+import { facts } from '../parts/columns.js';
 import { COMPUTE, MEMORY, scale } from '../parts/scale.js';
 import { Pool } from '../pool.js';
 
@@ -25,6 +27,9 @@ export function gpuCard(pool, card) {
    * @return {number}
    */
   const sum = (of) => shares.reduce((total, share) => total + of(share.use), 0);
+  const measured = facts(DECLARED.gpus, gpu, (/** string */ field) =>
+    pool.age('gpus', gpu.uuid, field),
+  );
   const titleId = `gpu-${gpu.server}-${gpu.gpu}`;
   return h(
     'article',
@@ -51,6 +56,7 @@ export function gpuCard(pool, card) {
         { class: 'bad', role: 'alert' },
         `Unhealthy, nothing of it is granted: ${gpu.problem}`,
       ),
+    measured.length > 0 && h('p', { class: 'labels' }, measured.join(' · ')),
     gpu.labels?.length > 0 && h('p', { class: 'labels' }, gpu.labels.join(' · ')),
     scale(
       card,

@@ -2,12 +2,14 @@
 // Leases that are granted: who holds what, and how much of it is used.
 
 import { byName } from '../cards.js';
+import { DECLARED } from '../declared.js';
 import { showLease } from '../dialogs/lease.js';
 import { evict } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { bytesOf, duration, holder, nanos, percentOf } from '../format.js';
 import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
+import { withDeclared } from '../parts/columns.js';
 import { meter } from '../parts/meter.js';
 import { sortable } from '../parts/table.js';
 import { Pool } from '../pool.js';
@@ -47,6 +49,13 @@ const compute = (lease) => sum(lease, (use) => use.grant.computePercent);
  */
 const gpuTime = (lease) => sum(lease, (use) => use.usedGpuNanos);
 
+/**
+ * @param {!rest.Lease} lease
+ * @param {string} field
+ * @return {number}
+ */
+const grown = (lease, field) => pool.age('leases', lease.id, field);
+
 const table = sortable({
   name: 'leases',
   key: (/** !rest.Lease */ lease) => lease.id,
@@ -60,17 +69,13 @@ const table = sortable({
     holder(lease.holder),
     ...lease.grants.map((use) => place(use.grant)),
   ],
-  columns: [
+  columns: withDeclared(DECLARED.leases, grown, [
     {
       head: 'Lease',
       order: (/** !rest.Lease */ lease) => lease.id,
       cell: (/** !rest.Lease */ lease) => h('a', { href: `#/leases/${lease.id}` }, lease.id),
     },
-    {
-      head: 'State',
-      order: (/** !rest.Lease */ lease) => lease.state,
-      cell: (/** !rest.Lease */ lease) => lease.state,
-    },
+    'State',
     {
       head: 'Tenant',
       class: 'short',
@@ -80,11 +85,7 @@ const table = sortable({
         lease.tenant,
       ],
     },
-    {
-      head: 'Class',
-      order: (/** !rest.Lease */ lease) => lease.class,
-      cell: (/** !rest.Lease */ lease) => lease.class,
-    },
+    'Class',
     {
       head: 'Program',
       order: (/** !rest.Lease */ lease) => lease.holder.program,
@@ -150,7 +151,7 @@ const table = sortable({
           'Evict',
         ),
     },
-  ],
+  ]),
 });
 
 /**

@@ -2,8 +2,10 @@
 // The pool at a glance: what there is, server by server, and who has it.
 
 import { byName, cards, sharesOf } from '../cards.js';
+import { DECLARED } from '../declared.js';
 import { h } from '../dom.js';
-import { bytes, duration, percent, plural } from '../format.js';
+import { bytes, percent, plural } from '../format.js';
+import { facts } from '../parts/columns.js';
 import { more } from '../parts/more.js';
 import { Pool } from '../pool.js';
 import { gpuCard } from './gpu-card.js';
@@ -144,7 +146,9 @@ function serverSection(pool, server, all) {
         [
           `${server.backend} ${server.version}`,
           server.address,
-          `up ${duration(pool.age('servers', server.name, 'upMillis'))}`,
+          ...facts(DECLARED.servers, server, (/** string */ field) =>
+            pool.age('servers', server.name, field),
+          ),
           plural(server.spareWorkers, 'spare worker'),
         ].join(' · '),
       ),

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that wait: for what, why, and since when.
 
+import { DECLARED } from '../declared.js';
 import { cancel } from '../dialogs/evict.js';
 import { h } from '../dom.js';
 import { duration, holder } from '../format.js';
 import { mayUse } from '../me.js';
 import { ownerClass } from '../owners.js';
+import { withDeclared } from '../parts/columns.js';
 import { sortable } from '../parts/table.js';
 import { Pool } from '../pool.js';
 
 /** @type {!Pool} */
 let pool;
+
+/**
+ * @param {!rest.QueuedRequest} request
+ * @param {string} field
+ * @return {number}
+ */
+const grown = (request, field) => pool.age('queue', request.id, field);
 
 const table = sortable({
   name: 'requests',
@@ -23,13 +32,8 @@ const table = sortable({
     holder(request.holder),
     request.reason.message,
   ],
-  columns: [
-    {
-      head: 'Place',
-      class: 'number',
-      order: (/** !rest.QueuedRequest */ request) => request.position,
-      cell: (/** !rest.QueuedRequest */ request) => String(request.position),
-    },
+  columns: withDeclared(DECLARED.queue, grown, [
+    'Place',
     {
       head: 'Program',
       order: (/** !rest.QueuedRequest */ request) => request.holder.program,
@@ -47,18 +51,13 @@ const table = sortable({
         request.tenant,
       ],
     },
-    { head: 'Wants', cell: (/** !rest.QueuedRequest */ request) => request.wanted },
+    'Wants',
     {
       head: 'Waits because',
       class: 'wide',
       cell: (/** !rest.QueuedRequest */ request) => because(request.reason),
     },
-    {
-      head: 'Priority',
-      class: 'number',
-      order: (/** !rest.QueuedRequest */ request) => request.priority,
-      cell: (/** !rest.QueuedRequest */ request) => String(request.priority),
-    },
+    'Priority',
     {
       head: 'Waited',
       class: 'number',
@@ -82,7 +81,7 @@ const table = sortable({
           'Cancel',
         ),
     },
-  ],
+  ]),
 });
 
 /**

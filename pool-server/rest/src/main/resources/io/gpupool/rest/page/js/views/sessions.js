@@ -2,10 +2,12 @@
 // Program processes on leases: what they call, move and use.
 
 import { byName } from '../cards.js';
+import { DECLARED } from '../declared.js';
 import { end } from '../dialogs/evict.js';
 import { h } from '../dom.js';
-import { bytes, count, duration, holder, nanos } from '../format.js';
+import { bytes, holder } from '../format.js';
 import { mayUse } from '../me.js';
+import { withDeclared } from '../parts/columns.js';
 import { sortable } from '../parts/table.js';
 import { Pool } from '../pool.js';
 
@@ -26,6 +28,13 @@ const memory = (session) => session.usedMemoryBytes.reduce((sum, part) => sum + 
  */
 const peers = (session) => session.peerReceivedBytes + session.peerSentBytes;
 
+/**
+ * @param {!rest.Session} session
+ * @param {string} field
+ * @return {number}
+ */
+const grown = (session, field) => pool.age('sessions', session.id, field);
+
 const table = sortable({
   name: 'sessions',
   key: (/** !rest.Session */ session) => session.id,
@@ -37,7 +46,7 @@ const table = sortable({
     session.state,
     session.lastError,
   ],
-  columns: [
+  columns: withDeclared(DECLARED.sessions, grown, [
     {
       head: 'Program',
       order: (/** !rest.Session */ session) => session.client.program,
@@ -52,40 +61,12 @@ const table = sortable({
       cell: (/** !rest.Session */ session) =>
         h('a', { href: `#/leases/${session.leaseId}` }, session.leaseId),
     },
-    {
-      head: 'Server',
-      order: (/** !rest.Session */ session) => session.server,
-      cell: (/** !rest.Session */ session) => session.server,
-    },
-    {
-      head: 'State',
-      order: (/** !rest.Session */ session) => session.state,
-      cell: (/** !rest.Session */ session) => session.state,
-    },
-    {
-      head: 'Calls/s',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.callsPerSecond,
-      cell: (/** !rest.Session */ session) => count(session.callsPerSecond),
-    },
-    {
-      head: 'Calls',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.calls,
-      cell: (/** !rest.Session */ session) => count(session.calls),
-    },
-    {
-      head: 'Received',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.receivedBytes,
-      cell: (/** !rest.Session */ session) => bytes(session.receivedBytes),
-    },
-    {
-      head: 'Sent',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.sentBytes,
-      cell: (/** !rest.Session */ session) => bytes(session.sentBytes),
-    },
+    'Server',
+    'State',
+    'Calls/s',
+    'Calls',
+    'Received',
+    'Sent',
     {
       head: 'Between servers',
       class: 'number',
@@ -101,25 +82,9 @@ const table = sortable({
         session.driverMemoryBytes > 0 && ` (driver ${bytes(session.driverMemoryBytes)})`,
       ],
     },
-    {
-      head: 'GPU time',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.gpuNanos,
-      cell: (/** !rest.Session */ session) => nanos(session.gpuNanos),
-    },
-    {
-      head: 'Waited',
-      class: 'number',
-      order: (/** !rest.Session */ session) => session.waitedNanos,
-      cell: (/** !rest.Session */ session) => nanos(session.waitedNanos),
-    },
-    {
-      head: 'Age',
-      class: 'number',
-      order: (/** !rest.Session */ session) => pool.age('sessions', session.id, 'ageMillis'),
-      cell: (/** !rest.Session */ session) =>
-        duration(pool.age('sessions', session.id, 'ageMillis')),
-    },
+    'GPU time',
+    'Waited',
+    'Age',
     {
       head: 'Last error',
       class: 'wide',
@@ -145,7 +110,7 @@ const table = sortable({
           'End',
         ),
     },
-  ],
+  ]),
 });
 
 export const sessions = {
