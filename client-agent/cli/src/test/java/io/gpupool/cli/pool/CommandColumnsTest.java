@@ -38,6 +38,7 @@ class CommandColumnsTest {
                   .setLeaseId("L1")
                   .setState(SessionInfo.State.STATE_ATTACHED)
                   .setAgeMillis(7_200_000)
+                  .setIdleMillis(180_000)
                   .build()));
 
   @Test
@@ -58,7 +59,7 @@ class CommandColumnsTest {
     assertThat(TopCommand.draw(POOL, true))
         .containsPattern("LEASE +TENANT +GPU .* AGE +STATE +IDLE")
         .containsPattern("L1 .* 0s +held +9s")
-        .containsPattern("  program +- .* 2h +attached");
+        .containsPattern("  program +- .* 2h +attached +3m");
   }
 
   @Test

@@ -21,7 +21,7 @@ public record SessionStats(
   static final SessionStats NONE =
       new SessionStats(
           0,
-          new Calls(0, 0, 0),
+          new Calls(0, 0, 0, 0),
           new Traffic(0, 0, 0, 0),
           new GpuTime(0, 0, 0),
           new Memory(0, 0),
@@ -33,8 +33,9 @@ public record SessionStats(
    *
    * @param fenced those that were answered
    * @param perSecond between this report and the one before
+   * @param lastAtNanos the time of the last report with new calls; 0: there was none
    */
-  public record Calls(long total, long fenced, double perSecond) {}
+  public record Calls(long total, long fenced, double perSecond, long lastAtNanos) {}
 
   /**
    * The bytes of the program's call stream.
@@ -82,7 +83,8 @@ public record SessionStats(
     long total = number(message, "calls");
     double seconds = (nowNanos - atNanos) / 1e9;
     double rate = atNanos == 0 || seconds <= 0 ? 0 : Math.max(0, total - calls.total()) / seconds;
-    return new Calls(total, Math.min(total, number(message, "fenced")), rate);
+    long lastAtNanos = total > calls.total() ? nowNanos : calls.lastAtNanos();
+    return new Calls(total, Math.min(total, number(message, "fenced")), rate, lastAtNanos);
   }
 
   private static long number(TextMessage message, String key) {

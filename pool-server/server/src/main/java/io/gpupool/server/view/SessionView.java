@@ -79,7 +79,8 @@ public record SessionView(
             .setThrottledNanos(stats.gpuTime().throttledNanos())
             .setDriverMemoryBytes(stats.memory().driverBytes())
             .setLastError(stats.lastError())
-            .setAgeMillis(millisSince(session.openedAtNanos()));
+            .setAgeMillis(millisSince(session.openedAtNanos()))
+            .setIdleMillis(idleMillis(session));
     LeaseTime time = session.lease().time();
     long now = timers.nowNanos();
     for (int i = 0; i < session.lease().topology().own().size(); i++) {
@@ -88,6 +89,11 @@ public record SessionView(
           .setDebtGpuNanos(info.getDebtGpuNanos() + time.debtNanos(i, now));
     }
     return info.build();
+  }
+
+  private long idleMillis(Session session) {
+    SessionStats.Calls calls = session.stats().calls();
+    return millisSince(calls.total() == 0 ? session.openedAtNanos() : calls.lastAtNanos());
   }
 
   private long millisSince(long nanos) {
