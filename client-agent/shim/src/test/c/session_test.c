@@ -32,6 +32,15 @@ static void handles_staleOrWild_areRefused(void) {
   CHECK_OK(cuCtxSynchronize());
 }
 
+static void graphUpdate_ofNoExecutableGraph_reportsAnError(void) {
+  enum { UPDATE_ERROR = 1 };
+  begin();
+  CUgraphNode node = (CUgraphNode)0x40;
+  CUgraphExecUpdateResult result = (CUgraphExecUpdateResult)99;
+  CHECK_RESULT(1, cuGraphExecUpdate((CUgraphExec)0x40, NULL, &node, &result));
+  CHECK(node == NULL && (int)result == UPDATE_ERROR);
+}
+
 static bool fail_fences(struct peer_session *session, const struct frame *frame) {
   if (frame->op != OP_ctxSynchronize) return false;
   peer_reply(session, frame, 700, NULL, 0);
@@ -88,6 +97,7 @@ static void procAddress_givesNewestNotNewer(void) {
 
 int main(void) {
   CASE(handles_staleOrWild_areRefused);
+  CASE(graphUpdate_ofNoExecutableGraph_reportsAnError);
   CASE(error_fatal_sticksToTheContext);
   CASE(perThreadStream_isAnotherInEachThread);
   CASE(procAddress_givesNewestNotNewer);
