@@ -247,7 +247,8 @@ class TokenVerifierTest {
     assertThat(identity(TestIssuer.sign(next, issuer.claims("blue", "user")))).isPresent();
     for (int i = 0; i < 40_000; i++) {
       assertThat(identity("ey.stranger." + i)).isEmpty();
-      if (i % 100 == 0) {
+      // Often: the cache counts uses of entries approximately, and may miss some under load.
+      if (i % 10 == 0) {
         assertThat(identity(token)).as("remembered although its key is gone").isPresent();
       }
     }
