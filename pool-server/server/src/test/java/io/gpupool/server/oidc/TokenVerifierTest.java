@@ -119,7 +119,7 @@ class TokenVerifierTest {
     assertRefused(with("exp", nowSeconds() - 60), "expired");
     assertRefused(with("exp", "tomorrow"), "no end");
     assertRefused(with("nbf", nowSeconds() + 120), "not valid yet");
-    assertRefused(with("sub", 5), "of nobody");
+    assertRefused(with("sub", 5), "names no subject");
     JsonObject none = issuer.claims("blue", "user");
     none.remove(OidcOptions.TENANT_CLAIM);
     assertRefused(TestIssuer.sign(key, none), "no tenant");

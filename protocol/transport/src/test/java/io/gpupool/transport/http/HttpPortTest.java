@@ -12,6 +12,8 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -50,9 +52,11 @@ class HttpPortTest {
   @Test
   void connect_moreSilentOnesThanThereMayBe_requestsAreAnswered() throws Exception {
     serve(patient());
+    List<Socket> strangers = new ArrayList<>();
     for (int i = 0; i < STRANGERS; i++) {
-      connect();
+      strangers.add(connect());
     }
+    awaitDisplaced(strangers);
     assertThat(ask("GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n"))
         .contains("200 OK", "GET /hello ''");
   }
@@ -60,11 +64,14 @@ class HttpPortTest {
   @Test
   void connect_moreHalfRequestsThanThereMayBe_requestsAreAnswered() throws Exception {
     serve(patient());
+    List<Socket> strangers = new ArrayList<>();
     for (int i = 0; i < STRANGERS; i++) {
+      strangers.add(connect());
       send(
-          connect(),
+          strangers.getLast(),
           i % 2 == 0 ? "GET /hello HTT" : "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhal");
     }
+    awaitDisplaced(strangers);
     assertThat(ask("GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n")).contains("200 OK");
   }
 
@@ -74,9 +81,11 @@ class HttpPortTest {
     Socket slow = connect();
     send(slow, "GET /stream HTTP/1.1\r\n\r\n");
     assertThat(slow.getInputStream().readNBytes(15)).asString().contains("200");
+    List<Socket> strangers = new ArrayList<>();
     for (int i = 0; i < STRANGERS; i++) {
-      connect();
+      strangers.add(connect());
     }
+    awaitDisplaced(strangers);
     assertThat(ask("GET / HTTP/1.1\r\nConnection: close\r\n\r\n")).contains("200 OK");
     assertThat(slow.getInputStream().readNBytes(2000)).hasSize(2000);
   }
@@ -167,9 +176,11 @@ class HttpPortTest {
             "test-https-",
             patient());
     port.serve(this::handle);
+    List<Socket> strangers = new ArrayList<>();
     for (int i = 0; i < STRANGERS; i++) {
-      connect();
+      strangers.add(connect());
     }
+    awaitDisplaced(strangers);
     Socket clear = connect();
     send(clear, "GET / HTTP/1.1\r\n\r\n");
     SSLContext trusting =
@@ -243,7 +254,32 @@ class HttpPortTest {
     socket.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** All that is answered, until the connection is closed. */
+  /** Waits until the port has taken all of them: those beyond its limit are closed by then. */
+  private static void awaitDisplaced(List<Socket> strangers) throws IOException {
+    List<Socket> open = new ArrayList<>(strangers);
+    while (open.size() > CONNECTIONS) {
+      for (Socket socket : List.copyOf(open)) {
+        if (isClosed(socket)) {
+          open.remove(socket);
+        }
+      }
+    }
+  }
+
+  private static boolean isClosed(Socket socket) throws IOException {
+    socket.setSoTimeout(1);
+    try {
+      return socket.getInputStream().read() < 0;
+    } catch (SocketTimeoutException e) {
+      return false;
+    } catch (SocketException e) {
+      return true;
+    } finally {
+      socket.setSoTimeout(0);
+    }
+  }
+
+  /** Asks on a connection of its own; returns all that is answered until it is closed. */
   private String ask(String request) throws IOException {
     Socket socket = connect();
     send(socket, request);
