@@ -14,11 +14,9 @@ import com.sun.source.tree.VariableTree;
 import com.sun.source.util.TreeScanner;
 import io.gpupool.deploy.MainSources.Source;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -30,19 +28,13 @@ class OptionalsTest {
   private static final Set<String> OPTIONALS =
       Set.of("Optional", "OptionalInt", "OptionalLong", "OptionalDouble");
 
-  /** The modules whose fields and parameters may still be optionals; the list only shrinks. */
-  private static final List<Path> NOT_YET =
-      Stream.of("pool-server/server", "protocol/transport").map(Path::of).toList();
-
   @Test
   void fieldsAndParameters_all_areNoOptionals() throws IOException {
     List<Source> sources = MainSources.all();
     assertThat(sources).hasSizeGreaterThan(900);
     List<String> found = new ArrayList<>();
     for (Source source : sources) {
-      if (NOT_YET.stream().noneMatch(source.path()::startsWith)) {
-        new Variables(source, found).scan(source.unit(), null);
-      }
+      new Variables(source, found).scan(source.unit(), null);
     }
     assertThat(found).as("fields, parameters and components that are optionals").isEmpty();
   }

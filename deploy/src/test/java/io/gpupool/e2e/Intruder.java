@@ -13,8 +13,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The fixture {@code intruder} inside the sandbox that a server puts around a worker on software
@@ -25,10 +25,10 @@ final class Intruder {
   private static final Path PROGRAM = CPrograms.fixture("intruder");
 
   private final List<String> asUser;
-  private final OptionalLong user;
+  private final @Nullable Long user;
   private final Sandbox sandbox;
 
-  private Intruder(List<String> asUser, OptionalLong user, Sandbox sandbox) {
+  private Intruder(List<String> asUser, @Nullable Long user, Sandbox sandbox) {
     this.asUser = asUser;
     this.user = user;
     this.sandbox = sandbox;
@@ -44,20 +44,20 @@ final class Intruder {
                 Distribution.HOME.resolve("lib"),
                 UserRange.DEFAULT,
                 List.of()),
-            new SandboxScope(true, List.of(), Optional.empty(), List.of()));
-    return new Intruder(List.of(), sandbox.takeUser(), sandbox);
+            new SandboxScope(true, List.of(), null, List.of()));
+    return new Intruder(List.of(), sandbox.takeUser().orElse(null), sandbox);
   }
 
   /** Returns an intruder in the same sandbox as an ordinary user's server starts it. */
   static Intruder ofOrdinaryUser(int user) throws IOException {
     List<String> as =
         List.of("setpriv", "--reuid", "" + user, "--regid", "" + user, "--clear-groups");
-    return new Intruder(as, OptionalLong.empty(), ofThisUser().sandbox);
+    return new Intruder(as, null, ofThisUser().sandbox);
   }
 
-  /** The user id of the intruder, where the server gives it one. */
-  OptionalLong user() {
-    return user;
+  /** Returns the user id of the intruder, where the server gives it one. */
+  Optional<Long> user() {
+    return Optional.ofNullable(user);
   }
 
   /**

@@ -61,9 +61,7 @@ class SeveralStreamsIT {
         new UnixAddress("@gpupool-streams-" + ProcessHandle.current().pid() + "-" + number++);
 
     Site(String prefix, TlsFiles tls, ClientSecurity security, boolean relay) throws Exception {
-      EtcdOptions state =
-          EtcdOptions.parse(
-              etcd.url(prefix), Optional.empty(), Optional.empty(), Optional.empty(), TTL_SECONDS);
+      EtcdOptions state = EtcdOptions.parse(etcd.url(prefix), null, null, null, TTL_SECONDS);
       first = Pool.ofSeveral("soft:2", "a", state, tls);
       second = Pool.ofSeveral("soft:2", "b", state, tls);
       PoolAddress address = new PoolAddress("127.0.0.1", first.server.controlPort());
@@ -129,7 +127,7 @@ class SeveralStreamsIT {
     TlsFiles tls =
         TestAuthority.server(
             authority.issue("server", "IP:127.0.0.1,DNS:localhost"), Optional.of(authority.root()));
-    TlsFiles own = new TlsFiles(tls.certificate(), tls.key(), Optional.of(authority.root()));
+    TlsFiles own = new TlsFiles(tls.certificate(), tls.key(), authority.root());
     try (Site site = new Site("tls", tls, new ClientSecurity(own, false, false), false)) {
       requireWorks(site);
     }

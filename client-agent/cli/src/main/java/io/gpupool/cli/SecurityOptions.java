@@ -4,7 +4,6 @@ package io.gpupool.cli;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -49,15 +48,15 @@ public final class SecurityOptions {
   private ClientSecurity security(boolean follow) {
     TlsFiles files =
         new TlsFiles(
-            Optional.ofNullable(certificate).or(() -> file("GPUPOOL_TLS_CERT")),
-            Optional.ofNullable(key).or(() -> file("GPUPOOL_TLS_KEY")),
-            Optional.ofNullable(trusted).or(() -> file("GPUPOOL_TLS_CA")));
+            file(certificate, "GPUPOOL_TLS_CERT"),
+            file(key, "GPUPOOL_TLS_KEY"),
+            file(trusted, "GPUPOOL_TLS_CA"));
     boolean clear =
         insecure || Environment.variable("GPUPOOL_INSECURE").filter("1"::equals).isPresent();
     return new ClientSecurity(files, clear, follow);
   }
 
-  private static Optional<Path> file(String variable) {
-    return Environment.variable(variable).map(Path::of);
+  private static @Nullable Path file(@Nullable Path given, String variable) {
+    return given != null ? given : Environment.variable(variable).map(Path::of).orElse(null);
   }
 }

@@ -41,7 +41,6 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
@@ -268,7 +267,7 @@ public final class PoolClient implements AutoCloseable {
           new CallStreamDialer.Target(
               new InetSocketAddress(host, reply.getCallStreamPort()),
               name,
-              Optional.ofNullable(tls).filter(context -> !reply.getCallStreamClear())),
+              reply.getCallStreamClear() ? null : tls),
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
     } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {

@@ -8,7 +8,6 @@ import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Locale;
-import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,7 +37,7 @@ public final class WebhookServer implements AutoCloseable {
    */
   public static WebhookServer start(InetSocketAddress address, TlsContext tls, Admission admission)
       throws IOException {
-    HttpPort http = HttpPort.open(address, Optional.of(tls), "gpupool-webhook-");
+    HttpPort http = HttpPort.open(address, tls, "gpupool-webhook-");
     WebhookServer made = new WebhookServer(http, admission);
     http.serve(made::handle);
     return made;

@@ -19,7 +19,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -50,9 +49,7 @@ class ScaleIT {
         .isTrue();
     try (Etcd etcd = Etcd.start(folder, 1);
         TestCluster cluster = new TestCluster(TestApiServer.withoutEvents())) {
-      EtcdOptions state =
-          EtcdOptions.parse(
-              etcd.url("scale"), Optional.empty(), Optional.empty(), Optional.empty(), 30);
+      EtcdOptions state = EtcdOptions.parse(etcd.url("scale"), null, null, null, 30);
       List<Pool> servers = new ArrayList<>();
       try {
         for (int i = 0; i < SERVERS; i++) {

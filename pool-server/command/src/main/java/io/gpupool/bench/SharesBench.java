@@ -29,8 +29,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -150,11 +148,7 @@ final class SharesBench implements Callable<Integer> {
     return EmbeddedPool.start(
         EmbeddedPool.Purpose.measurement,
         libcuda != null ? new GpuSpec("all") : new GpuSpec("soft:1,mem=4Gi"),
-        new DriverOptions(
-            Optional.ofNullable(libcuda).map(Path::of),
-            Optional.empty(),
-            OptionalLong.empty(),
-            with),
+        new DriverOptions(libcuda == null ? null : Path.of(libcuda), null, null, with),
         GpuOptions.MissingPtx.fail);
   }
 

@@ -103,7 +103,7 @@ final class Dispatcher implements HttpHandler {
 
   /** Returns the problem, later if its address has shown many wrong tokens. */
   private Response wrongToken(HttpExchange exchange, ProblemException problem) {
-    switch (wrong.note(Optional.of(exchange.getRemoteAddress()))) {
+    switch (wrong.note(exchange.getRemoteAddress())) {
       case NOW -> {}
       case TOO_MANY -> {
         return new ProblemException(

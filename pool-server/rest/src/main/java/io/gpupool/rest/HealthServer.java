@@ -36,7 +36,7 @@ public final class HealthServer implements AutoCloseable {
    */
   public static HealthServer start(PoolReader pool, InetSocketAddress address) throws IOException {
     try {
-      HttpPort http = HttpPort.open(address, Optional.empty(), "gpupool-health-");
+      HttpPort http = HttpPort.open(address, null, "gpupool-health-");
       HealthServer made = new HealthServer(http, pool);
       http.serve(made::handle);
       return made;

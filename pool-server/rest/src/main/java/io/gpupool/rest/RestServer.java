@@ -14,7 +14,6 @@ import io.gpupool.transport.tls.TlsContext;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The HTTP port of a pool-server. Each request has a virtual thread of its own. */
@@ -43,7 +42,7 @@ public final class RestServer implements AutoCloseable {
       throws IOException {
     HttpPort http;
     try {
-      http = HttpPort.open(address, Optional.ofNullable(tls), "gpupool-http-");
+      http = HttpPort.open(address, tls, "gpupool-http-");
     } catch (BindException e) {
       throw new IOException(
           "cannot open HTTP port "

@@ -39,12 +39,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** A pool that holds what a test has put there, for who knows its token. */
 public final class SamplePool implements PoolReader, PoolStub {
@@ -56,7 +56,7 @@ public final class SamplePool implements PoolReader, PoolStub {
   private static final Holder HOLDER =
       Holder.newBuilder().setHost("pc").setPid(7).setProgram("train").setUser("ada").build();
 
-  public final ProcessMeters meters = new ProcessMeters("gpupool-test", Optional.empty());
+  public final ProcessMeters meters = new ProcessMeters("gpupool-test", null);
   public volatile PoolSnapshot snapshot;
   volatile Optional<String> trouble = Optional.empty();
   volatile boolean isStuck;
@@ -217,22 +217,20 @@ public final class SamplePool implements PoolReader, PoolStub {
   }
 
   @Override
-  public CompletableFuture<String> refusal(Optional<String> token) {
+  public CompletableFuture<String> refusal(@Nullable String token) {
     return CompletableFuture.completedFuture("the token has expired");
   }
 
   @Override
-  public CompletableFuture<Optional<UserInfo>> caller(Optional<String> token) {
+  public CompletableFuture<Optional<UserInfo>> caller(@Nullable String token) {
     return CompletableFuture.completedFuture(
-        (needsTokens ? token : Optional.of(TOKEN))
+        Optional.ofNullable(needsTokens ? token : TOKEN)
             .map(ROLES::get)
-            .map(role ->
-                new UserInfo(
-                    "vision", role, "vision/3f0c9a6b21d4", OptionalLong.of(4_102_444_800_000L))));
+            .map(role -> new UserInfo("vision", role, "vision/3f0c9a6b21d4", 4_102_444_800_000L)));
   }
 
   @Override
-  public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
+  public CompletableFuture<Optional<PoolSnapshot>> read(@Nullable String token) {
     return caller(token).thenApply(caller -> caller.map(c -> snapshot));
   }
 
@@ -243,7 +241,7 @@ public final class SamplePool implements PoolReader, PoolStub {
 
   @Override
   public CompletableFuture<Optional<GpuHistory>> history(
-      Optional<String> token, String gpu, Window window) {
+      @Nullable String token, String gpu, Window window) {
     LeaseLabel lease = new LeaseLabel("L2", "vision", "train", "ada@pc");
     Sample sample =
         new Sample(90_000, 10_000, List.of(new LeaseSample(lease, 5, 4, 3, 1L << 30, 1L << 31)));
@@ -256,7 +254,7 @@ public final class SamplePool implements PoolReader, PoolStub {
   @Override
   @SuppressWarnings("unchecked")
   public <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request, Consumer<A> each) {
+      MethodDescriptor<Q, A> method, @Nullable String token, Q request, Consumer<A> each) {
     try {
       return CompletableFuture.completedFuture((A) plane.apply(request));
     } catch (StatusRuntimeException e) {

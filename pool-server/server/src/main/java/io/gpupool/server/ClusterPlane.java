@@ -87,7 +87,7 @@ final class ClusterPlane {
     return new ServerEntry(
         context.name(),
         new ServerEndpoint(
-            context.host() + ":" + controlPort, streamPort, context.tls().streams().isPresent()),
+            context.host() + ":" + controlPort, streamPort, context.tls().streams() != null),
         BuildVersion.TEXT,
         context.served().backend(),
         context.served().gpus(),

@@ -86,7 +86,7 @@ final class ControlPlane {
             context.name(),
             () -> context.host() + ":" + port,
             context.served().backend(),
-            new ServerMode(context.options().isDevelopment(), context.tls().streams().isPresent()),
+            new ServerMode(context.options().isDevelopment(), context.tls().streams() != null),
             state.capacity().members());
     return new PoolView(
         new ServerView(
@@ -113,7 +113,9 @@ final class ControlPlane {
   void open() throws IOException {
     ControlThread control = context.threads().control();
     CallExecutors executors = new CallExecutors(control, control.readOnlyExecutor());
-    context.meters().ifPresent(leases.leases().metrics()::measureIn);
+    if (context.meters() != null) {
+      leases.leases().metrics().measureIn(context.meters());
+    }
     ControlConnections connections = new ControlConnections();
     AuthInterceptor access =
         new AuthInterceptor(state.tokens(), control, control, connections::proven);

@@ -52,11 +52,15 @@ final class GrpcPort {
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(
             new InetSocketAddress(options.ports().listen(), options.ports().control()));
-    context.tls().ports().ifPresent(tls -> builder.sslContext(TlsEngines.http2(tls, false)));
+    if (context.tls().ports() != null) {
+      builder.sslContext(TlsEngines.http2(context.tls().ports(), false));
+    }
     services.forEach(builder::addService);
     // gRPC calls the interceptor that was added last before the others.
     builder.intercept(access);
-    context.meters().ifPresent(meters -> measure(meters, network, builder));
+    if (context.meters() != null) {
+      measure(context.meters(), network, builder);
+    }
     Server server =
         builder
             .channelFactory(connections::listening)

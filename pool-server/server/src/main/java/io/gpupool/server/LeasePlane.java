@@ -55,7 +55,10 @@ final class LeasePlane {
             state.tenants(),
             control,
             context.options().limits().queue(),
-            state.membership().map(m -> new QueueStore(records, m, context.name(), control)));
+            state
+                .membership()
+                .map(m -> new QueueStore(records, m, context.name(), control))
+                .orElse(null));
     room.whenFreed(queue::dispatch);
     updates =
         new LeaseUpdates(
@@ -93,7 +96,7 @@ final class LeasePlane {
             context.served().gpus(),
             leases,
             control,
-            context.options().state().historyFolder(),
+            context.options().state().historyFolder().orElse(null),
             disk);
     control.execute(history::start);
     context

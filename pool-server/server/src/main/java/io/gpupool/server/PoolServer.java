@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -48,7 +49,7 @@ public final class PoolServer implements AutoCloseable {
       ServerOptions options,
       String name,
       String host,
-      Optional<MeterRegistry> meters,
+      @Nullable MeterRegistry meters,
       ServerThreads threads,
       CloseSteps steps)
       throws IOException {
@@ -99,7 +100,7 @@ public final class PoolServer implements AutoCloseable {
    * @throws IOException if there are no GPUs or a port is taken; the message is for people
    */
   public static PoolServer start(ServerOptions options) throws IOException {
-    return start(options, Optional.empty());
+    return start(options, null);
   }
 
   /**
@@ -107,7 +108,7 @@ public final class PoolServer implements AutoCloseable {
    *
    * @param meters where its meters are registered
    */
-  public static PoolServer start(ServerOptions options, Optional<MeterRegistry> meters)
+  public static PoolServer start(ServerOptions options, @Nullable MeterRegistry meters)
       throws IOException {
     InetAddress listen = options.ports().listen();
     String own =
@@ -179,7 +180,7 @@ public final class PoolServer implements AutoCloseable {
 
   /** The TLS of its ports, which others of this server should use, too; empty: they speak none. */
   public Optional<TlsContext> tls() {
-    return tls.ports();
+    return Optional.ofNullable(tls.ports());
   }
 
   /** What it shows of itself, for other ports than its own. */

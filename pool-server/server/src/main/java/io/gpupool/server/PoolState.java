@@ -22,17 +22,18 @@ import io.gpupool.server.tenant.Tokens;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The persistent state of a pool and its administration: GPUs, partitions, tenants and tokens. */
 final class PoolState {
   private final RecordStore records;
-  private final Optional<Membership> membership;
+  private final @Nullable Membership membership;
   private final Capacity capacity;
   private final Audit audit;
   private final Tenants tenants;
   private final Partitions partitions;
   private final Tokens tokens;
-  private final Optional<Path> adminToken;
+  private final @Nullable Path adminToken;
 
   PoolState(ServerContext context, RecordStore records) throws IOException {
     this.records = records;
@@ -40,11 +41,11 @@ final class PoolState {
     ControlThread control = context.threads().control();
     membership =
         options.state().etcd() != null
-            ? Optional.of(new Membership(records, context.name(), context.served().gpus()))
-            : Optional.empty();
+            ? new Membership(records, context.name(), context.served().gpus())
+            : null;
     capacity =
-        membership.isPresent()
-            ? new Capacity(membership.get(), records)
+        membership != null
+            ? new Capacity(membership, records)
             : new Capacity(context.served().gpus(), records);
     audit = new Audit(records, control, context.name());
     tenants = new Tenants(records, audit, control);
@@ -52,11 +53,13 @@ final class PoolState {
     Optional<TokenVerifier> verifier =
         TokenVerifier.of(options.auth().oidc(), options.auth().kubernetes());
     verifier.ifPresent(opened -> context.steps().add(opened::close));
-    tokens = new Tokens(records, audit, control, options.auth().needsTokens(), verifier);
+    tokens =
+        new Tokens(records, audit, control, options.auth().needsTokens(), verifier.orElse(null));
     adminToken =
         options.auth().needsTokens()
             ? BootstrapToken.ensure(records, tokens, control, options.state().adminFolder())
-            : Optional.empty();
+                .orElse(null)
+            : null;
   }
 
   /** Opens the records before anything is started that needs them. */
@@ -84,7 +87,7 @@ final class PoolState {
 
   /** The servers of the cluster; empty: there is one server. */
   Optional<Membership> membership() {
-    return membership;
+    return Optional.ofNullable(membership);
   }
 
   Capacity capacity() {
@@ -109,6 +112,6 @@ final class PoolState {
 
   /** A file with an admin's token, if one was made now because there was none. */
   Optional<Path> adminToken() {
-    return adminToken;
+    return Optional.ofNullable(adminToken);
   }
 }

@@ -4,7 +4,7 @@ package io.gpupool.server;
 import io.gpupool.server.inventory.ServedGpus;
 import io.gpupool.server.options.ServerOptions;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The context that the parts of a server share.
@@ -19,6 +19,6 @@ record ServerContext(
     ServerOptions options,
     ServedGpus served,
     ServerTls tls,
-    Optional<MeterRegistry> meters,
+    @Nullable MeterRegistry meters,
     ServerThreads threads,
     CloseSteps steps) {}

@@ -60,7 +60,7 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
 
   /** Encrypting takes time that the loop of the workers' sockets should not wait for. */
   private static EventLoopGroup openNetwork(ServerContext context) {
-    if (context.tls().ports().isEmpty()) {
+    if (context.tls().ports() == null) {
       return context.threads().loop();
     }
     EventLoopGroup several =

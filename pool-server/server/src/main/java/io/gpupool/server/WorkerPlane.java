@@ -20,7 +20,9 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The worker processes of a server: their sandbox, their socket, and the spare ones. */
 record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
@@ -32,7 +34,7 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
       throws IOException {
     Optional<MpsControl> mps = startMps(options, probe);
     mps.ifPresent(started -> steps.add(started::close));
-    Sandbox sandbox = openSandbox(options, probe, mps);
+    Sandbox sandbox = openSandbox(options, probe, mps.orElse(null));
     UnixAddress address = new UnixAddress("@gpupool-" + randomName());
     WorkerPool workers =
         new WorkerPool(
@@ -57,27 +59,27 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
 
   private static Optional<MpsControl> startMps(ServerOptions options, ServedGpus.Probe probe)
       throws IOException {
-    return probe.driver().isPresent() && options.gpus().driver().sharing() == Sharing.mps
+    return probe.driver() != null && options.gpus().driver().sharing() == Sharing.mps
         ? Optional.of(MpsControl.start())
         : Optional.empty();
   }
 
   private static Sandbox openSandbox(
-      ServerOptions options, ServedGpus.Probe probe, Optional<MpsControl> mps) throws IOException {
+      ServerOptions options, ServedGpus.Probe probe, @Nullable MpsControl mps) throws IOException {
     return Sandbox.open(
         options.workers().command().sandbox(),
         new SandboxScope(
-            probe.driver().isEmpty(),
+            probe.driver() == null,
             options.gpus().driver().libraries(),
-            Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")),
-            mps.map(MpsControl::folders).orElse(List.of())));
+            System.getenv("LD_LIBRARY_PATH"),
+            mps == null ? List.of() : mps.folders()));
   }
 
   private static DriverStart driverStart(ServedGpus.Probe probe, boolean isMps) {
-    if (probe.driver().isEmpty()) {
+    if (probe.driver() == null) {
       return DriverStart.NEVER;
     }
-    boolean hasSlices = probe.driver().get().stream().anyMatch(Gpu::isSlice);
+    boolean hasSlices = probe.driver().stream().anyMatch(Gpu::isSlice);
     return isMps || hasSlices ? DriverStart.ASSIGNED : DriverStart.EARLY;
   }
 
@@ -85,11 +87,11 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
   private static List<String> arguments(ServerOptions options, ServedGpus.Probe probe) {
     List<String> arguments = new ArrayList<>(options.gpus().backendArguments(probe.spec()));
     long contextBytes =
-        probe.driver().orElse(List.of()).stream()
+        Objects.requireNonNullElse(probe.driver(), List.<Gpu>of()).stream()
             .mapToLong(gpu -> gpu.facts().contextBytes())
             .max()
             .orElse(0);
-    if (contextBytes > 0 && options.gpus().driver().contextBytes().isEmpty()) {
+    if (contextBytes > 0 && options.gpus().driver().contextBytes() == null) {
       arguments.addAll(DriverOptions.contextArguments(contextBytes));
     }
     return arguments;

@@ -48,6 +48,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -101,7 +102,7 @@ class AuthInterceptorIT {
     for (Optional<String> header : shown) {
       Map<String, Status.Code> answers = new TreeMap<>();
       for (MethodDescriptor<?, ?> method : methods()) {
-        answers.put(method.getFullMethodName(), call(method, header).getCode());
+        answers.put(method.getFullMethodName(), call(method, header.orElse(null)).getCode());
       }
       assertThat(answers.remove(OPEN)).isEqualTo(Status.Code.OK);
       assertThat(answers.values())
@@ -118,8 +119,8 @@ class AuthInterceptorIT {
     List<String> usable = new ArrayList<>();
     for (MethodDescriptor<?, ?> method : methods()) {
       String name = method.getBareMethodName();
-      Status read = call(method, Optional.of(reader));
-      Status use = call(method, Optional.of(user));
+      Status read = call(method, reader);
+      Status use = call(method, user);
       if (read.getCode() != Status.Code.PERMISSION_DENIED) {
         readable.add(name);
       }
@@ -128,7 +129,7 @@ class AuthInterceptorIT {
       } else if (!String.valueOf(use.getDescription()).startsWith("there is no lease")) {
         assertThat(use.getDescription()).as(name).contains("user").contains("admin");
       }
-      assertThat(call(method, Optional.of("Bearer " + admin)).getCode())
+      assertThat(call(method, "Bearer " + admin).getCode())
           .as(name)
           .isNotEqualTo(Status.Code.UNAUTHENTICATED);
     }
@@ -186,7 +187,7 @@ class AuthInterceptorIT {
                 "name",
                 "blue"));
     for (io.gpupool.control.v1.Role role : List.of(ROLE_USER, ROLE_READ_ONLY)) {
-      Optional<String> red = Optional.of("Bearer " + token("red", role, 0).getToken());
+      String red = "Bearer " + token("red", role, 0).getToken();
       Map<String, Ended> answers = new TreeMap<>();
       for (MethodDescriptor<?, ?> method : methods()) {
         answers.put(method.getFullMethodName(), call(method, red, request.to(method)));
@@ -362,7 +363,7 @@ class AuthInterceptorIT {
   }
 
   /** How a call with an empty message ends; OK, too, when it has been let in and goes on. */
-  private static <Q, A> Status call(MethodDescriptor<Q, A> method, Optional<String> header)
+  private static <Q, A> Status call(MethodDescriptor<Q, A> method, @Nullable String header)
       throws Exception {
     return call(method, header, new byte[0]).status();
   }
@@ -371,12 +372,12 @@ class AuthInterceptorIT {
   record Ended(Status status, String message) {}
 
   private static <Q, A> Ended call(
-      MethodDescriptor<Q, A> method, Optional<String> header, byte[] request) throws Exception {
+      MethodDescriptor<Q, A> method, @Nullable String header, byte[] request) throws Exception {
     ClientCall<Q, A> call =
         pool.channel().newCall(method, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS));
     CompletableFuture<Ended> ended = new CompletableFuture<>();
     Metadata headers = new Metadata();
-    header.ifPresent(value -> headers.put(AUTHORIZATION, value));
+    Optional.ofNullable(header).ifPresent(value -> headers.put(AUTHORIZATION, value));
     call.start(
         new ClientCall.Listener<>() {
           @Override

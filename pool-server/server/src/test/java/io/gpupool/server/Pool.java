@@ -45,7 +45,6 @@ import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -61,22 +60,21 @@ public final class Pool implements AutoCloseable {
 
   /** On a control port of the test's choice. */
   public Pool(String gpus, int spares, int controlPort) throws IOException {
-    this(gpus, spares, controlPort, Optional.empty(), AuthOptions.Method.none, Optional.empty());
+    this(gpus, spares, controlPort, null, AuthOptions.Method.none, null);
   }
 
   /** One that can be started again: on a port of the test's choice, with what is in this folder. */
   public static Pool lasting(String gpus, int controlPort, Path state) throws IOException {
-    return new Pool(
-        gpus, 0, controlPort, Optional.of(state), AuthOptions.Method.none, Optional.empty());
+    return new Pool(gpus, 0, controlPort, state, AuthOptions.Method.none, null);
   }
 
   private Pool(
       String gpus,
       int spares,
       int controlPort,
-      Optional<Path> state,
+      @Nullable Path state,
       AuthOptions.Method auth,
-      Optional<OidcOptions> oidc)
+      @Nullable OidcOptions oidc)
       throws IOException {
     this(
         gpus,
@@ -84,11 +82,11 @@ public final class Pool implements AutoCloseable {
         controlPort,
         "test",
         state,
-        Optional.empty(),
+        null,
         TlsFiles.NONE,
         auth,
         oidc,
-        Optional.empty(),
+        null,
         ServerLimits.DEFAULT);
   }
 
@@ -100,12 +98,12 @@ public final class Pool implements AutoCloseable {
         0,
         0,
         name,
-        Optional.empty(),
-        Optional.of(etcd),
+        null,
+        etcd,
         tls,
         AuthOptions.Method.none,
-        Optional.empty(),
-        Optional.empty(),
+        null,
+        null,
         ServerLimits.DEFAULT);
   }
 
@@ -114,12 +112,12 @@ public final class Pool implements AutoCloseable {
       int spares,
       int controlPort,
       String name,
-      Optional<Path> state,
-      Optional<EtcdOptions> etcd,
+      @Nullable Path state,
+      @Nullable EtcdOptions etcd,
       TlsFiles tls,
       AuthOptions.Method auth,
-      Optional<OidcOptions> oidc,
-      Optional<KubernetesOptions> kubernetes,
+      @Nullable OidcOptions oidc,
+      @Nullable KubernetesOptions kubernetes,
       ServerLimits limits)
       throws IOException {
     server =
@@ -132,9 +130,9 @@ public final class Pool implements AutoCloseable {
                     Map.of("zone", "eu")),
                 new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
                 new NameOptions(name, null),
-                new StateOptions(state.orElse(null), etcd.orElse(null), null),
+                new StateOptions(state, etcd, null),
                 new TlsOptions(tls, null, false),
-                new AuthOptions(auth, oidc.orElse(null), kubernetes.orElse(null)),
+                new AuthOptions(auth, oidc, kubernetes),
                 new WorkerOptions(
                     WorkerCommand.onThisJava(
                         System.getProperty("java.class.path"),
@@ -151,8 +149,7 @@ public final class Pool implements AutoCloseable {
 
   /** With tenants and tokens, which last in this folder. */
   static Pool withTokens(Path state) throws IOException {
-    return new Pool(
-        "soft:1", 0, 0, Optional.of(state), AuthOptions.Method.tokens, Optional.empty());
+    return new Pool("soft:1", 0, 0, state, AuthOptions.Method.tokens, null);
   }
 
   /** The same, with limits of the test's choice. */
@@ -162,19 +159,18 @@ public final class Pool implements AutoCloseable {
         0,
         0,
         "test",
-        Optional.of(state),
-        Optional.empty(),
+        state,
+        null,
         TlsFiles.NONE,
         AuthOptions.Method.tokens,
-        Optional.empty(),
-        Optional.empty(),
+        null,
+        null,
         limits);
   }
 
   /** The same, with tokens of an OIDC issuer, too. */
   static Pool withIssuer(Path state, OidcOptions oidc) throws IOException {
-    return new Pool(
-        "soft:1", 0, 0, Optional.of(state), AuthOptions.Method.tokens, Optional.of(oidc));
+    return new Pool("soft:1", 0, 0, state, AuthOptions.Method.tokens, oidc);
   }
 
   /** The same, for the pods of a cluster. */
@@ -190,12 +186,12 @@ public final class Pool implements AutoCloseable {
         0,
         controlPort,
         "test",
-        Optional.of(state),
-        Optional.empty(),
+        state,
+        null,
         TlsFiles.NONE,
         AuthOptions.Method.tokens,
-        Optional.empty(),
-        Optional.of(cluster),
+        null,
+        cluster,
         ServerLimits.DEFAULT);
   }
 

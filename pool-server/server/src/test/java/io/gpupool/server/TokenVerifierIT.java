@@ -14,7 +14,6 @@ import io.gpupool.server.oidc.TestIssuer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Iterator;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -63,6 +62,6 @@ class TokenVerifierIT {
   }
 
   private static boolean read(Pool pool, String token) throws Exception {
-    return pool.server.reader().read(Optional.of(token)).get(30, TimeUnit.SECONDS).isPresent();
+    return pool.server.reader().read(token).get(30, TimeUnit.SECONDS).isPresent();
   }
 }

@@ -30,7 +30,7 @@ final class HandOver {
    */
   static CompletableFuture<FileDescriptor> of(
       EpollSocketChannel connection, OpenedSession session, boolean relay) {
-    if (session.callStream().tls().isPresent()) {
+    if (session.callStream().isEncrypted()) {
       return relayOverTls(connection, session);
     }
     return relay ? relay(connection) : Detaching.detach(connection);

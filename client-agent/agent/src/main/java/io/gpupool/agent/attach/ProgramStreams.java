@@ -87,7 +87,7 @@ final class ProgramStreams {
    * comes.
    */
   boolean areRelayedByChannel() {
-    return sessions.size() == 1 && relay && sessions.getFirst().callStream().tls().isEmpty();
+    return sessions.size() == 1 && relay && !sessions.getFirst().callStream().isEncrypted();
   }
 
   /** Answers the program, and gives it its call streams. */
@@ -98,7 +98,7 @@ final class ProgramStreams {
           lease.leaseId(),
           session.id().brief(),
           session.callStream().address(),
-          session.callStream().tls().isPresent() ? "over TLS " : "",
+          session.callStream().isEncrypted() ? "over TLS " : "",
           isRelayed(session) ? "relayed" : "handed over");
     }
     return sessions.size() == 1
@@ -154,7 +154,7 @@ final class ProgramStreams {
 
   /** Returns whether the agent relays the stream: it has to pass on what it decrypts. */
   private boolean isRelayed(OpenedSession session) {
-    return relay || session.callStream().tls().isPresent();
+    return relay || session.callStream().isEncrypted();
   }
 
   private TextMessage.Builder attached(boolean relayed) {
@@ -200,7 +200,7 @@ final class ProgramStreams {
 
   private CompletableFuture<Void> handOne(EpollSocketChannel connected, OpenedSession session) {
     TextMessage answer = attached(isRelayed(session)).build();
-    if (session.callStream().tls().isPresent()) {
+    if (session.callStream().isEncrypted()) {
       program.config().setAutoRead(false);
       program.writeAndFlush(encode(answer));
       return relayOverTls(connected, session);

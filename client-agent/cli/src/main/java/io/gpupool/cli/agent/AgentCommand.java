@@ -80,7 +80,7 @@ public final class AgentCommand implements Callable<Integer> {
   }
 
   private static ProcessMeters measured(Agent agent, OtlpCollector collector) {
-    ProcessMeters meters = new ProcessMeters("gpupool-agent", Optional.of(collector));
+    ProcessMeters meters = new ProcessMeters("gpupool-agent", collector);
     agent.measure(meters);
     return meters;
   }

@@ -44,7 +44,7 @@ public final class ClientSecurity {
 
   /** Returns the security for servers that must not see this client's certificate. */
   public ClientSecurity withoutCertificate() {
-    TlsFiles rootsAlone = new TlsFiles(Optional.empty(), Optional.empty(), files.trusted());
+    TlsFiles rootsAlone = TlsFiles.trusting(files.trusted());
     return new ClientSecurity(rootsAlone, clearTokens, follow, everywhere);
   }
 

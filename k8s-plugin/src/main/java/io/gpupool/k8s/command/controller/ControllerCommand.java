@@ -160,7 +160,8 @@ public final class ControllerCommand implements Callable<Integer> {
             Environment.port("--health-port", healthPort),
             webhookTls);
     EventLoopGroup loops = EventLoops.create("gpupool-controller", 2);
-    ProcessMeters meters = new ProcessMeters("gpupool-k8s-controller", metrics.collector());
+    ProcessMeters meters =
+        new ProcessMeters("gpupool-k8s-controller", metrics.collector().orElse(null));
     ApiServer api = new ApiServer(meters.registry());
     try (meters;
         KubernetesClient client = api.client();

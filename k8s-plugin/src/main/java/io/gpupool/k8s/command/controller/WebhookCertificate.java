@@ -93,9 +93,7 @@ interface WebhookCertificate {
       Path certificate = folder.resolve("tls.crt");
       Path key = folder.resolve("tls.key");
       if (context == null && Files.exists(certificate) && Files.exists(key)) {
-        context =
-            TlsContext.following(
-                new TlsFiles(Optional.of(certificate), Optional.of(key), Optional.empty()));
+        context = TlsContext.following(new TlsFiles(certificate, key, null));
       }
       return Optional.ofNullable(context);
     }

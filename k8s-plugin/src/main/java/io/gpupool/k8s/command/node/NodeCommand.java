@@ -145,7 +145,8 @@ public final class NodeCommand implements Callable<Integer> {
     EventLoopGroup loops = EventLoops.create("gpupool-node", 1);
     Optional<String> home =
         Optional.ofNullable(namespace).or(() -> Environment.variable("POD_NAMESPACE"));
-    try (ProcessMeters meters = new ProcessMeters("gpupool-k8s-node", metrics.collector());
+    try (ProcessMeters meters =
+            new ProcessMeters("gpupool-k8s-node", metrics.collector().orElse(null));
         KubernetesClient client = new ApiServer(meters.registry()).client(REQUEST_MILLIS, 0);
         OwnDaemonSet set =
             home.map(where -> OwnDaemonSet.look(client, where, name + "-node")).orElse(null)) {

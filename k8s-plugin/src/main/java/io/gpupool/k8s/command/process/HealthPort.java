@@ -46,7 +46,7 @@ public final class HealthPort implements AutoCloseable {
       Supplier<Optional<String>> unready,
       ProcessMeters meters)
       throws IOException {
-    HttpPort http = HttpPort.open(new InetSocketAddress(port), Optional.empty(), "gpupool-health-");
+    HttpPort http = HttpPort.open(new InetSocketAddress(port), null, "gpupool-health-");
     HealthPort made = new HealthPort(http, broken, unready, meters);
     http.serve(made::handle);
     return made;

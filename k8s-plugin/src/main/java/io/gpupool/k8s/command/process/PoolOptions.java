@@ -43,8 +43,7 @@ public final class PoolOptions {
   }
 
   ClientSecurity security() {
-    return new ClientSecurity(
-        new TlsFiles(Optional.empty(), Optional.empty(), trusted()), insecure, true);
+    return new ClientSecurity(TlsFiles.trusting(trusted), insecure, true);
   }
 
   /** Returns the file of roots. */

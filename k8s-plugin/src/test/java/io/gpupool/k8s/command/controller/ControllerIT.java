@@ -27,7 +27,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeEach;
@@ -91,8 +90,7 @@ class ControllerIT {
   private String review(int port) throws IOException {
     Path roots = folder.resolve("roots.pem");
     Files.writeString(roots, release.roots());
-    TlsContext trusting =
-        TlsContext.of(new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(roots)));
+    TlsContext trusting = TlsContext.of(TlsFiles.trusting(roots));
     try (Socket below = new Socket("127.0.0.1", port);
         SSLSocket socket =
             (SSLSocket)

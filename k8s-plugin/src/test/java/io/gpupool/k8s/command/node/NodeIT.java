@@ -32,7 +32,6 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -100,8 +99,7 @@ class NodeIT {
             new TokenFile(node.resolve("token")),
             ClientSecurity.DEFAULT,
             loops);
-    return NodeProcess.start(
-        setup(), connections, loops, new ProcessMeters("test", Optional.empty()));
+    return NodeProcess.start(setup(), connections, loops, new ProcessMeters("test", null));
   }
 
   private static String get(NodeProcess process, String path) throws Exception {

@@ -23,8 +23,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
 
 /** A pool-server in this process, on loopback, for as long as one command runs. */
 public final class EmbeddedPool implements LocalPool {
@@ -48,11 +46,7 @@ public final class EmbeddedPool implements LocalPool {
         start(
             purpose,
             new GpuSpec(options.gpus()),
-            new DriverOptions(
-                Optional.ofNullable(options.libcuda()),
-                Optional.empty(),
-                OptionalLong.empty(),
-                Sharing.timeslice),
+            new DriverOptions(options.libcuda(), null, null, Sharing.timeslice),
             switch (options.missingPtx()) {
               case fail -> GpuOptions.MissingPtx.fail;
               case skip -> GpuOptions.MissingPtx.skip;

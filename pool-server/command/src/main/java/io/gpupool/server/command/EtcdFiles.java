@@ -3,7 +3,6 @@ package io.gpupool.server.command;
 
 import io.gpupool.server.state.etcd.EtcdOptions;
 import java.nio.file.Path;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -32,11 +31,6 @@ final class EtcdFiles {
   private int ttlSeconds = EtcdOptions.DEFAULT_TTL_SECONDS;
 
   EtcdOptions options(String url) {
-    return EtcdOptions.parse(
-        url,
-        Optional.ofNullable(ca),
-        Optional.ofNullable(cert),
-        Optional.ofNullable(key),
-        ttlSeconds);
+    return EtcdOptions.parse(url, ca, cert, key, ttlSeconds);
   }
 }

@@ -11,8 +11,6 @@ import io.gpupool.wire.InFlightBound;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -100,11 +98,9 @@ final class GpuServerOptions {
     return new GpuOptions(
         new GpuSpec(gpus),
         new DriverOptions(
-            Optional.ofNullable(libcuda),
-            Optional.ofNullable(libnvml),
-            contextMemory == null
-                ? OptionalLong.empty()
-                : OptionalLong.of(ByteSize.parse(contextMemory).bytes()),
+            libcuda,
+            libnvml,
+            contextMemory == null ? null : ByteSize.parse(contextMemory).bytes(),
             sharing,
             inFlightBoundMillis),
         missingPtx,

@@ -75,8 +75,8 @@ final class KubernetesServerOptions {
                 .orElseThrow(() ->
                     new IllegalArgumentException(
                         "this runs in no pod: name the API server with --kubernetes-api URL")),
-            Optional.ofNullable(trusted).or(() -> ofPod("ca.crt")),
-            Optional.ofNullable(token).or(() -> ofPod("token")),
+            trusted != null ? trusted : ofPod("ca.crt"),
+            token != null ? token : ofPod("token"),
             audience,
             admins,
             readers));
@@ -92,7 +92,8 @@ final class KubernetesServerOptions {
                     + Environment.variable("KUBERNETES_SERVICE_PORT").orElse("443")));
   }
 
-  private static Optional<Path> ofPod(String name) {
-    return Optional.of(ACCOUNT.resolve(name)).filter(Files::exists);
+  private static @Nullable Path ofPod(String name) {
+    Path file = ACCOUNT.resolve(name);
+    return Files.exists(file) ? file : null;
   }
 }

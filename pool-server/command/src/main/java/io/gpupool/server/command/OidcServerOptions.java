@@ -51,8 +51,6 @@ final class OidcServerOptions {
     }
     return issuer == null || audience == null
         ? Optional.empty()
-        : Optional.of(
-            new OidcOptions(
-                issuer, audience, tenantClaim, roleClaim, Optional.ofNullable(trusted)));
+        : Optional.of(new OidcOptions(issuer, audience, tenantClaim, roleClaim, trusted));
   }
 }

@@ -167,8 +167,8 @@ public final class ServerCommand implements Callable<Integer> {
     ServerOptions options = options();
     OomScore.protectServer();
     Optional<OtlpCollector> collector = metrics.collector();
-    try (ProcessMeters meters = new ProcessMeters("gpupool-server", collector);
-        PoolServer server = PoolServer.start(options, Optional.of(meters.registry()));
+    try (ProcessMeters meters = new ProcessMeters("gpupool-server", collector.orElse(null));
+        PoolServer server = PoolServer.start(options, meters.registry());
         RestServer rest = openHttp(server, meters);
         HealthServer health = openHealth(server);
         PoolReporter _ = collector.map(to -> report(server, meters, to)).orElse(null)) {

@@ -4,7 +4,6 @@ package io.gpupool.server.command;
 import io.gpupool.server.options.TlsOptions;
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -48,12 +47,6 @@ final class TlsServerOptions {
   private boolean clearCallStreams;
 
   TlsOptions options() {
-    return new TlsOptions(
-        new TlsFiles(
-            Optional.ofNullable(certificate),
-            Optional.ofNullable(key),
-            Optional.ofNullable(clientRoots)),
-        peerRoots,
-        clearCallStreams);
+    return new TlsOptions(new TlsFiles(certificate, key, clientRoots), peerRoots, clearCallStreams);
   }
 }

@@ -29,20 +29,20 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
           + " again";
 
   Optional<UserInfo> caller(@Nullable String token) throws ProblemException {
-    return await(reader.caller(Optional.ofNullable(token)));
+    return await(reader.caller(token));
   }
 
   String refusal(@Nullable String token) throws ProblemException {
-    return await(reader.refusal(Optional.ofNullable(token)));
+    return await(reader.refusal(token));
   }
 
   Optional<PoolSnapshot> snapshot(@Nullable String token) throws ProblemException {
-    return await(reader.read(Optional.ofNullable(token)));
+    return await(reader.read(token));
   }
 
   Optional<GpuHistory> history(@Nullable String token, String gpu, Window window)
       throws ProblemException {
-    return await(reader.history(Optional.ofNullable(token), gpu, window));
+    return await(reader.history(token, gpu, window));
   }
 
   Optional<String> trouble() throws ProblemException {
@@ -52,8 +52,7 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
   /** Calls a method of the control plane; what it refuses becomes a problem. */
   <Q, A> A ask(MethodDescriptor<Q, A> method, @Nullable String token, Q request)
       throws ProblemException {
-    return await(
-        calls.call(method, Optional.ofNullable(token), request), CHANGE_MILLIS, NOT_KNOWN_YET);
+    return await(calls.call(method, token, request), CHANGE_MILLIS, NOT_KNOWN_YET);
   }
 
   private static <T> T await(CompletableFuture<T> answer) throws ProblemException {

@@ -114,7 +114,7 @@ public final class LeaseRequestTracker {
             .calls()
             .call(
                 PoolGrpc.getRequestLeaseMethod(),
-                Optional.ofNullable(call.token()),
+                call.token(),
                 // The pool may know it from before a restart of this server.
                 request.setRequestId(known.id()).setResumed(true).build(),
                 ask::onEvent));

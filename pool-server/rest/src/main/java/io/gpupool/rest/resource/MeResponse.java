@@ -3,6 +3,7 @@ package io.gpupool.rest.resource;
 
 import com.google.gson.JsonObject;
 import io.gpupool.server.identity.UserInfo;
+import java.util.Objects;
 
 /**
  * The answer that tells callers who they are, for clients that offer only what the caller may do.
@@ -15,7 +16,7 @@ public final class MeResponse {
     json.addProperty("name", caller.name());
     json.addProperty("tenant", caller.tenant());
     json.addProperty("role", caller.role().text());
-    json.addProperty("expiresAtMillis", caller.expiresAtMillis().orElse(0));
+    json.addProperty("expiresAtMillis", Objects.requireNonNullElse(caller.expiresAtMillis(), 0L));
     return json;
   }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.UserInfo;
-import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
 class ConcurrencyLimiterTest {
@@ -22,7 +21,7 @@ class ConcurrencyLimiterTest {
     assertThat(slots.take(caller("red", "4"))).isEmpty();
     assertThat(slots.take(caller("red", "4"))).isEmpty();
     assertThat(slots.take(caller("green", "5"))).get().asString().contains("there are 6 streams");
-    UserInfo admin = new UserInfo("ops", Role.ADMIN, "ops/6", OptionalLong.empty());
+    UserInfo admin = new UserInfo("ops", Role.ADMIN, "ops/6", null);
     assertThat(slots.take(admin)).isEmpty();
     assertThat(slots.take(admin)).isEmpty();
     assertThat(slots.take(admin)).isPresent();
@@ -33,6 +32,6 @@ class ConcurrencyLimiterTest {
   }
 
   private static UserInfo caller(String tenant, String token) {
-    return new UserInfo(tenant, Role.READ_ONLY, tenant + "/" + token, OptionalLong.empty());
+    return new UserInfo(tenant, Role.READ_ONLY, tenant + "/" + token, null);
   }
 }

@@ -18,7 +18,6 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -48,7 +47,7 @@ class PoolReporterTest {
   void report_aPool_collectorIsSentItsMetersAndTheProcess() throws Exception {
     URI url = URI.create("http://127.0.0.1:" + collector.getAddress().getPort());
     OtlpCollector to = new OtlpCollector(new OtlpCollector(url).url(), Duration.ofMillis(300));
-    try (ProcessMeters meters = new ProcessMeters("gpupool-server", Optional.of(to));
+    try (ProcessMeters meters = new ProcessMeters("gpupool-server", to);
         PoolReporter _ =
             PoolReporter.start(new SamplePool(3), meters.sent().orElseThrow(), to.step())) {
       Map<String, Metric> metrics;

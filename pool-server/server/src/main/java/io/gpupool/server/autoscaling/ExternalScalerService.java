@@ -15,7 +15,9 @@ import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A scaler that tells KEDA how many servers a pool needs: one metric, in servers, one for each
@@ -52,7 +54,7 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
         (ServerCallStreamObserver<IsActiveResponse>) reply;
     // What is sent after a cancellation is dropped.
     stream.setOnCancelHandler(() -> {});
-    follow(object, stream, Optional.empty());
+    follow(object, stream, null);
   }
 
   @Override
@@ -90,17 +92,17 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
   private void follow(
       ScaledObjectRef object,
       ServerCallStreamObserver<IsActiveResponse> stream,
-      Optional<IsActiveResponse> told) {
+      @Nullable IsActiveResponse told) {
     if (stream.isCancelled()) {
       return;
     }
     wanted(object, stream)
         .ifPresent(servers -> {
           IsActiveResponse now = active(servers);
-          if (!told.equals(Optional.of(now))) {
+          if (!Objects.equals(told, now)) {
             stream.onNext(now);
           }
-          pool.after(LOOK_MILLIS, () -> follow(object, stream, Optional.of(now)));
+          pool.after(LOOK_MILLIS, () -> follow(object, stream, now));
         });
   }
 
@@ -119,9 +121,7 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
     }
     Map<String, String> metadata = object.getScalerMetadataMap();
     Optional<PoolLoad> load =
-        pool.load(
-            Optional.ofNullable(
-                metadata.getOrDefault(PoolWatch.TOKEN, metadata.get(PoolWatch.TOKEN_FROM_ENV))));
+        pool.load(metadata.getOrDefault(PoolWatch.TOKEN, metadata.get(PoolWatch.TOKEN_FROM_ENV)));
     if (load.isEmpty()) {
       reply.onError(
           Status.UNAUTHENTICATED
@@ -136,8 +136,7 @@ public final class ExternalScalerService extends ExternalScalerGrpc.ExternalScal
     }
     String key = object.getNamespace() + "/" + object.getName();
     ScalingTarget target =
-        Scaler.next(
-            Optional.ofNullable(targets.getIfPresent(key)), load.get(), policy, pool.nowMillis());
+        Scaler.next(targets.getIfPresent(key), load.get(), policy, pool.nowMillis());
     targets.put(key, target);
     return Optional.of(target.servers());
   }

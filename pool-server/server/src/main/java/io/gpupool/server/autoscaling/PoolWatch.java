@@ -2,6 +2,7 @@
 package io.gpupool.server.autoscaling;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A view of the pool for a scaler, on the thread that owns the pool. */
 public interface PoolWatch {
@@ -11,8 +12,8 @@ public interface PoolWatch {
   /** The same, out of the environment of what is scaled. */
   String TOKEN_FROM_ENV = "tokenFromEnv";
 
-  /** The pool for who shows this token; empty if nobody is known by it. */
-  Optional<PoolLoad> load(Optional<String> token);
+  /** Returns the load that this token's bearer may see; empty if the token names nobody. */
+  Optional<PoolLoad> load(@Nullable String token);
 
   /** A clock that no one sets. */
   long nowMillis();

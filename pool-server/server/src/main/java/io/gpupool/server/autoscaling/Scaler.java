@@ -3,7 +3,7 @@ package io.gpupool.server.autoscaling;
 
 import java.util.Comparator;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pure function that decides how many servers a pool needs, from its servers, the waiting
@@ -22,7 +22,7 @@ final class Scaler {
   private Scaler() {}
 
   static ScalingTarget next(
-      Optional<ScalingTarget> before, PoolLoad load, ScalingPolicy policy, long nowMillis) {
+      @Nullable ScalingTarget before, PoolLoad load, ScalingPolicy policy, long nowMillis) {
     List<ServerLoad> servers =
         load.servers().stream()
             .filter(server -> server.name().startsWith(policy.servers()))
@@ -35,20 +35,17 @@ final class Scaler {
     if (missing == 0) {
       int kept = kept(servers, policy);
       // Who has just begun to wait may need what is idle, or what is being started.
-      needed =
-          waiting.isEmpty()
-              ? kept
-              : Math.max(kept, before.map(ScalingTarget::servers).orElse(kept));
+      needed = waiting.isEmpty() ? kept : Math.max(kept, before == null ? kept : before.servers());
     }
     int wanted = Math.clamp(needed, policy.minServers(), policy.maxServers());
     // A limit that was lowered takes nothing from a lease either.
     wanted = Math.max(wanted, leased(servers));
-    if (before.isEmpty()) {
+    if (before == null) {
       return new ScalingTarget(Math.max(wanted, servers.size()), nowMillis);
     }
-    boolean tooSoon = nowMillis - before.get().changedAtMillis() < policy.delays().coolDownMillis();
-    if (wanted == before.get().servers() || (wanted < before.get().servers() && tooSoon)) {
-      return before.get();
+    boolean tooSoon = nowMillis - before.changedAtMillis() < policy.delays().coolDownMillis();
+    if (wanted == before.servers() || (wanted < before.servers() && tooSoon)) {
+      return before;
     }
     return new ScalingTarget(wanted, nowMillis);
   }

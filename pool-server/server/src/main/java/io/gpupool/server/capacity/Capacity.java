@@ -97,7 +97,7 @@ public final class Capacity {
 
   /** Returns the share of a GPU that can still be granted in its partitions. */
   public Share freeInPartitions(Gpu gpu) {
-    return free(gpu, offer -> offer.partition().isPresent());
+    return free(gpu, offer -> offer.partition() != null);
   }
 
   private Share free(Gpu gpu, Predicate<Placement.Offer> counts) {

@@ -16,9 +16,9 @@ import io.gpupool.server.state.Transaction;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.ResourceNames;
 import io.gpupool.server.tenant.Tenants;
-import java.util.Optional;
-import java.util.OptionalLong;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The changes that admins make to partitions. Owned by the control thread. */
 public final class Partitions {
@@ -34,8 +34,8 @@ public final class Partitions {
     this.capacity = capacity;
   }
 
-  /** A size as it is asked for; what is empty is left open. */
-  public record Wanted(OptionalLong memoryBytes, Optional<Integer> computeBasisPoints) {}
+  /** A size as it is asked for; what is null is left open. */
+  public record Wanted(@Nullable Long memoryBytes, @Nullable Integer computeBasisPoints) {}
 
   /** The divisions of a GPU and the revision at which they are. */
   public record Seen(Division division, long revision) {}
@@ -66,7 +66,7 @@ public final class Partitions {
       Principal principal, Gpu gpu, String name, Wanted wanted, boolean hard, Set<String> tenants)
       throws RefusedException, StateException {
     ResourceNames.check("a partition", name);
-    if (wanted.memoryBytes().isEmpty()) {
+    if (wanted.memoryBytes() == null) {
       throw new RefusedException(
           RefusedException.Why.INVALID, "a partition needs memory; say how much");
     }
@@ -99,11 +99,14 @@ public final class Partitions {
         gpu,
         name,
         "partition.resize",
-        wanted.memoryBytes().isPresent() ? size(gpu, wanted, Share.NONE).toString() : "",
+        wanted.memoryBytes() != null ? size(gpu, wanted, Share.NONE).toString() : "",
         ifRevision,
         (transaction, division) -> {
           Share before =
-              division.partition(name).map(p -> p.target().orElse(p.size())).orElse(Share.NONE);
+              division
+                  .partition(name)
+                  .map(p -> Objects.requireNonNullElse(p.target(), p.size()))
+                  .orElse(Share.NONE);
           return division.resize(name, size(gpu, wanted, before), wait, gpu);
         });
   }
@@ -165,18 +168,17 @@ public final class Partitions {
 
   /** What is left open is as before, or the same part of compute as of memory. */
   private static Share size(Gpu gpu, Wanted wanted, Share before) throws RefusedException {
-    long memoryBytes = wanted.memoryBytes().orElse(before.memoryBytes());
+    long memoryBytes = Objects.requireNonNullElse(wanted.memoryBytes(), before.memoryBytes());
     int compute =
-        wanted
-            .computeBasisPoints()
-            .orElse(
-                before.computeBasisPoints() > 0
-                    ? before.computeBasisPoints()
-                    : (int)
-                        Math.max(
-                            Share.MIN_COMPUTE,
-                            Math.min(1, (double) memoryBytes / gpu.memoryBytes())
-                                * Share.WHOLE_COMPUTE));
+        Objects.requireNonNullElse(
+            wanted.computeBasisPoints(),
+            before.computeBasisPoints() > 0
+                ? before.computeBasisPoints()
+                : (int)
+                    Math.max(
+                        Share.MIN_COMPUTE,
+                        Math.min(1, (double) memoryBytes / gpu.memoryBytes())
+                            * Share.WHOLE_COMPUTE));
     if (memoryBytes < Share.MIN_MEMORY_BYTES
         || compute < Share.MIN_COMPUTE
         || compute > Share.WHOLE_COMPUTE) {

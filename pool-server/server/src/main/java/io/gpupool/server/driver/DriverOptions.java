@@ -6,43 +6,47 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
+import java.util.Objects;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options for NVIDIA's driver.
  *
  * @param libcuda the driver's library, if it is not on the usual path
  * @param libnvml its management library, likewise
- * @param contextBytes GPU memory that each context takes by itself; empty: it is measured
+ * @param contextBytes GPU memory that each context takes by itself; null: it is measured
  * @param sharing how the programs of several leases run on one GPU
  * @param inFlightBoundMillis how long the work in progress may take while another lease, or
  *     program, waits for its time slice; longer for a single operation that takes longer
  */
 public record DriverOptions(
-    Optional<Path> libcuda,
-    Optional<Path> libnvml,
-    OptionalLong contextBytes,
+    @Nullable Path libcuda,
+    @Nullable Path libnvml,
+    @Nullable Long contextBytes,
     Sharing sharing,
     int inFlightBoundMillis) {
   private static final String LIBNVML = "libnvidia-ml.so.1";
 
   /** Libraries on the usual path, GPUs by turns. */
   public static final DriverOptions DEFAULT =
-      new DriverOptions(
-          Optional.empty(), Optional.empty(), OptionalLong.empty(), Sharing.timeslice);
+      new DriverOptions(null, null, null, Sharing.timeslice);
 
   /** A driver that is named has its management library beside it, unless that is named, too. */
   public DriverOptions {
     libnvml =
-        libnvml.or(() -> libcuda.map(path -> path.resolveSibling(LIBNVML)).filter(Files::exists));
+        libnvml == null && libcuda != null && Files.exists(libcuda.resolveSibling(LIBNVML))
+            ? libcuda.resolveSibling(LIBNVML)
+            : libnvml;
     int ignored = InFlightBound.check(inFlightBoundMillis);
   }
 
   /** The usual bound. */
   public DriverOptions(
-      Optional<Path> libcuda, Optional<Path> libnvml, OptionalLong contextBytes, Sharing sharing) {
+      @Nullable Path libcuda,
+      @Nullable Path libnvml,
+      @Nullable Long contextBytes,
+      Sharing sharing) {
     this(libcuda, libnvml, contextBytes, sharing, InFlightBound.USUAL_MILLIS);
   }
 
@@ -62,9 +66,15 @@ public record DriverOptions(
   /** What tells a worker process where the libraries are. */
   public List<String> arguments() {
     List<String> arguments = new ArrayList<>();
-    libcuda.ifPresent(path -> arguments.addAll(List.of("--libcuda", path.toString())));
-    libnvml.ifPresent(path -> arguments.addAll(List.of("--libnvml", path.toString())));
-    contextBytes.ifPresent(bytes -> arguments.addAll(contextArguments(bytes)));
+    if (libcuda != null) {
+      arguments.addAll(List.of("--libcuda", libcuda.toString()));
+    }
+    if (libnvml != null) {
+      arguments.addAll(List.of("--libnvml", libnvml.toString()));
+    }
+    if (contextBytes != null) {
+      arguments.addAll(contextArguments(contextBytes));
+    }
     if (sharing == Sharing.driver) {
       arguments.add("--no-time-slices");
     } else if (inFlightBoundMillis != InFlightBound.USUAL_MILLIS) {
@@ -78,8 +88,8 @@ public record DriverOptions(
     return List.of("--context-memory", Long.toString(bytes));
   }
 
-  /** The libraries that are named. */
+  /** Returns the libraries that are named. */
   public List<Path> libraries() {
-    return Stream.concat(libcuda.stream(), libnvml.stream()).toList();
+    return Stream.of(libcuda, libnvml).filter(Objects::nonNull).toList();
   }
 }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A search for the NVIDIA driver library that does not load it. It looks where the dynamic linker
@@ -51,26 +52,26 @@ public final class DriverSearch {
    * @param named where it is, if that was said
    * @param libraryPath the value of {@code LD_LIBRARY_PATH}
    */
-  public boolean mayFind(Optional<Path> named, Optional<String> libraryPath) {
-    return named.isPresent() || linkerFinds(libraryPath) || otherFolder().isPresent();
+  public boolean mayFind(@Nullable Path named, @Nullable String libraryPath) {
+    return named != null || linkerFinds(libraryPath) || otherFolder().isPresent();
   }
 
   /**
-   * The value of {@code LD_LIBRARY_PATH} with which the linker finds the library, and the others
-   * that it loads; the same as before where that changes nothing.
+   * Returns the value of {@code LD_LIBRARY_PATH} with which the linker finds the library, and the
+   * others that it loads; the same as before where that changes nothing.
    */
-  public Optional<String> libraryPath(Optional<String> before) {
+  public Optional<String> libraryPath(@Nullable String before) {
     if (linkerFinds(before)) {
-      return before;
+      return Optional.ofNullable(before);
     }
-    Optional<String> folder = otherFolder().map(Path::toString);
-    return before.isEmpty() || before.get().isEmpty()
-        ? folder.or(() -> before)
-        : folder.map(added -> before.get() + ":" + added).or(() -> before);
+    return otherFolder()
+        .map(folder ->
+            before == null || before.isEmpty() ? folder.toString() : before + ":" + folder)
+        .or(() -> Optional.ofNullable(before));
   }
 
-  private boolean linkerFinds(Optional<String> libraryPath) {
-    return libraryPath.stream()
+  private boolean linkerFinds(@Nullable String libraryPath) {
+    return Optional.ofNullable(libraryPath).stream()
             .flatMap(path -> Stream.of(path.split(":")))
             .anyMatch(folder -> Files.exists(Path.of(folder, LIBRARY)))
         || LINKER_FOLDERS.stream().anyMatch(folder -> isIn(root.resolve(folder)))

@@ -2,6 +2,7 @@
 package io.gpupool.server.health;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The condition of one GPU, and when to try it again. A GPU that has failed rests for a minute,
@@ -13,7 +14,7 @@ final class GpuCondition {
   static final long MAX_REST_MILLIS = 3_600_000;
   static final String GOOD = "ok";
 
-  private Optional<String> problem = Optional.empty();
+  private @Nullable String problem;
   private String told = GOOD;
   private long restMillis = REST_MILLIS;
   private long tryAtMillis;
@@ -21,7 +22,7 @@ final class GpuCondition {
 
   /** What is wrong with it; empty if nothing is. */
   Optional<String> problem() {
-    return problem;
+    return Optional.ofNullable(problem);
   }
 
   /** The driver tells of a fault. */
@@ -35,7 +36,7 @@ final class GpuCondition {
   void told(String condition, long nowMillis) {
     if (!condition.equals(GOOD)) {
       boolean isNew = !condition.equals(told);
-      if (isNew || problem.isEmpty()) {
+      if (isNew || problem == null) {
         fail(describe(condition), nowMillis);
       }
     }
@@ -44,31 +45,31 @@ final class GpuCondition {
 
   /** Whether a trial is due. */
   boolean isToBeTried(long nowMillis) {
-    return problem.isPresent() && told.equals(GOOD) && nowMillis >= tryAtMillis;
+    return problem != null && told.equals(GOOD) && nowMillis >= tryAtMillis;
   }
 
   /** It has done in a trial what it should. */
   void passed(long nowMillis) {
-    problem = Optional.empty();
+    problem = null;
     recoveredAtMillis = nowMillis;
   }
 
   /** It has not. */
   void failedTrial(String why, long nowMillis) {
-    problem = Optional.of(why);
+    problem = why;
     lengthen();
     tryAtMillis = nowMillis + restMillis;
   }
 
   private void fail(String why, long nowMillis) {
-    if (problem.isEmpty()) {
+    if (problem == null) {
       if (nowMillis - recoveredAtMillis < MAX_REST_MILLIS) {
         lengthen();
       } else {
         restMillis = REST_MILLIS;
       }
     }
-    problem = Optional.of(why);
+    problem = why;
     tryAtMillis = nowMillis + restMillis;
   }
 

@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -104,20 +105,22 @@ public final class GpuHealth {
         Thread.ofVirtual()
             .start(() -> {
               Optional<String> failure = trial.apply(gpu.uuid());
-              control.execute(() -> tried(uuid, gpu, condition, failure));
+              control.execute(() -> tried(uuid, gpu, condition, failure.orElse(null)));
             });
       }
     });
     timers.after(LOOK_MILLIS, this::check);
   }
 
-  private void tried(String uuid, Gpu gpu, GpuCondition condition, Optional<String> failure) {
+  private void tried(String uuid, Gpu gpu, GpuCondition condition, @Nullable String failure) {
     onTrial.remove(uuid);
     // It may have had another fault meanwhile.
     if (condition.isToBeTried(timers.wallMillis())) {
-      failure.ifPresentOrElse(
-          why -> condition.failedTrial(why, timers.wallMillis()),
-          () -> condition.passed(timers.wallMillis()));
+      if (failure != null) {
+        condition.failedTrial(failure, timers.wallMillis());
+      } else {
+        condition.passed(timers.wallMillis());
+      }
     }
     write(gpu, condition);
   }

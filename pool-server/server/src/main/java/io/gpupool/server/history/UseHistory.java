@@ -17,6 +17,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The history of this server's GPUs: what their time and memory was used for in the last hour and
@@ -67,15 +68,15 @@ public final class UseHistory {
   /**
    * Of these GPUs.
    *
-   * @param folder where it is kept over restarts; empty: nowhere
+   * @param folder where it is kept over restarts; null: nowhere
    * @param disk on which it is written
    */
   public static UseHistory open(
-      List<Gpu> gpus, LeaseService leases, Timers timers, Optional<Path> folder, Executor disk) {
-    if (folder.isEmpty()) {
+      List<Gpu> gpus, LeaseService leases, Timers timers, @Nullable Path folder, Executor disk) {
+    if (folder == null) {
       return new UseHistory(gpus, leases, timers, Map.of(), all -> {});
     }
-    HistoryFile file = new HistoryFile(folder.get());
+    HistoryFile file = new HistoryFile(folder);
     return new UseHistory(
         gpus,
         leases,

@@ -2,7 +2,7 @@
 package io.gpupool.server.identity;
 
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The identity of a caller who has logged in, as the issuer describes it.
@@ -18,12 +18,12 @@ public record FederatedIdentity(
     String tenant,
     List<String> roles,
     String podUid,
-    Optional<String> node,
+    @Nullable String node,
     long validUntilMillis) {
   /** Of somebody who is no pod and no node. */
   public FederatedIdentity(
       String subject, String tenant, List<String> roles, long validUntilMillis) {
-    this(subject, tenant, roles, "", Optional.empty(), validUntilMillis);
+    this(subject, tenant, roles, "", null, validUntilMillis);
   }
 
   public FederatedIdentity {

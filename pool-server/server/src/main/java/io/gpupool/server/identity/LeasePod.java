@@ -3,7 +3,9 @@ package io.gpupool.server.identity;
 
 import io.gpupool.control.v1.PodRef;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The pod of a Kubernetes cluster that a lease is for. The caller that asked for the lease answers
@@ -13,7 +15,7 @@ import java.util.Optional;
  * @param node on which it runs, if known
  */
 public record LeasePod(
-    String uid, String namespace, String name, List<String> containers, Optional<String> node) {
+    String uid, String namespace, String name, List<String> containers, @Nullable String node) {
   public LeasePod {
     containers = List.copyOf(containers);
   }
@@ -24,7 +26,7 @@ public record LeasePod(
         message.getNamespace(),
         message.getName(),
         message.getContainersList(),
-        Optional.of(message.getNode()).filter(node -> !node.isEmpty()));
+        Optional.of(message.getNode()).filter(node -> !node.isEmpty()).orElse(null));
   }
 
   public PodRef message() {
@@ -33,7 +35,7 @@ public record LeasePod(
         .setNamespace(namespace)
         .setName(name)
         .addAllContainers(containers)
-        .setNode(node.orElse(""))
+        .setNode(Objects.requireNonNullElse(node, ""))
         .build();
   }
 

@@ -2,6 +2,7 @@
 package io.gpupool.server.identity;
 
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An authenticated caller.
@@ -11,58 +12,63 @@ import java.util.Optional;
  * @param identity from an issuer by which it proved itself instead
  */
 public record Principal(
-    String tenant, Role role, Optional<TokenHash> token, Optional<FederatedIdentity> identity) {
+    String tenant, Role role, @Nullable TokenHash token, @Nullable FederatedIdentity identity) {
   /** Any caller of a server without tokens. */
-  public static final Principal ANYONE = new Principal("", Role.ADMIN, Optional.empty());
+  public static final Principal ANYONE = new Principal("", Role.ADMIN, null);
 
   /** The pool itself. */
-  public static final Principal POOL = new Principal("pool", Role.ADMIN, Optional.empty());
+  public static final Principal POOL = new Principal("pool", Role.ADMIN, null);
 
-  public Principal(String tenant, Role role, Optional<TokenHash> token) {
-    this(tenant, role, token, Optional.empty());
+  public Principal(String tenant, Role role, @Nullable TokenHash token) {
+    this(tenant, role, token, null);
   }
 
-  /** Whether it may use what belongs to this tenant. */
+  /** Returns whether it may use what belongs to this tenant. */
   public boolean mayUse(String owner) {
     return role == Role.ADMIN || (role.covers(Role.USER) && owner.equals(tenant));
   }
 
-  /** The UID of the pod that calls, if one does. */
+  /** Returns the UID of the pod that calls, if one does. */
   public Optional<String> podUid() {
-    return identity.filter(of -> role == Role.POD).map(FederatedIdentity::podUid);
+    return Optional.ofNullable(identity)
+        .filter(of -> role == Role.POD)
+        .map(FederatedIdentity::podUid);
   }
 
-  /** Whether it may use what belongs to this tenant, or to this pod. */
-  public boolean mayUse(String owner, Optional<LeasePod> pod) {
-    return mayUse(owner) || pod.filter(p -> podUid().equals(Optional.of(p.uid()))).isPresent();
+  /** Returns whether it may use what belongs to this tenant, or to this pod. */
+  public boolean mayUse(String owner, @Nullable LeasePod pod) {
+    return mayUse(owner) || (pod != null && podUid().equals(Optional.of(pod.uid())));
   }
 
-  /** Whether it may see what belongs to this tenant. */
+  /** Returns whether it may see what belongs to this tenant. */
   public boolean maySee(String owner) {
     return role == Role.ADMIN || owner.equals(tenant);
   }
 
-  /** Whether it may see a lease, or the request for one. */
-  public boolean maySee(String owner, Optional<LeasePod> pod) {
+  /** Returns whether it may see a lease, or the request for one. */
+  public boolean maySee(String owner, @Nullable LeasePod pod) {
     return maySee(owner) || isOfNode(pod);
   }
 
-  /** A node of a cluster sees what is for its own pods. */
-  private boolean isOfNode(Optional<LeasePod> pod) {
-    Optional<String> node =
-        identity.filter(of -> role == Role.READ_ONLY).flatMap(FederatedIdentity::node);
-    return node.isPresent() && pod.flatMap(LeasePod::node).equals(node);
+  /** Returns whether it is a node of a cluster, which sees the leases of its own pods. */
+  private boolean isOfNode(@Nullable LeasePod pod) {
+    return role == Role.READ_ONLY
+        && identity != null
+        && identity.node() != null
+        && pod != null
+        && identity.node().equals(pod.node());
   }
 
-  /** How the record of changes names it. */
+  /** Returns the name in the record of changes. */
   public String text() {
-    if (identity.isPresent()) {
+    if (identity != null) {
       return (tenant.isEmpty() ? "kubernetes" : tenant)
           + "/"
-          + HolderName.plain(identity.get().subject());
+          + HolderName.plain(identity.subject());
     }
-    return token
-        .map(hash -> tenant + "/" + hash.id())
-        .orElse(tenant.isEmpty() ? "anonymous" : tenant);
+    if (token != null) {
+      return tenant + "/" + token.id();
+    }
+    return tenant.isEmpty() ? "anonymous" : tenant;
   }
 }

@@ -11,11 +11,11 @@ import io.grpc.Status;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -49,7 +49,7 @@ public final class InProcessStub implements PoolStub {
 
   @Override
   public <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request, Consumer<A> each) {
+      MethodDescriptor<Q, A> method, @Nullable String token, Q request, Consumer<A> each) {
     // The descriptors are equal, so are their types.
     @SuppressWarnings("unchecked")
     ServerMethodDefinition<Q, A> served =
@@ -58,7 +58,9 @@ public final class InProcessStub implements PoolStub {
       return CompletableFuture.failedFuture(Status.UNIMPLEMENTED.asRuntimeException());
     }
     Metadata headers = new Metadata();
-    token.ifPresent(text -> headers.put(AUTHORIZATION, "Bearer " + text));
+    if (token != null) {
+      headers.put(AUTHORIZATION, "Bearer " + token);
+    }
     InProcessCall<Q, A> call = new InProcessCall<>(method, each);
     Executor thread = threads.apply(method);
     thread.execute(() -> Context.ROOT.run(() -> start(served, call, headers, request, thread)));

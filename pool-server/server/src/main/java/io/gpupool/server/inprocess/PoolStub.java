@@ -2,9 +2,9 @@
 package io.gpupool.server.inprocess;
 
 import io.grpc.MethodDescriptor;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** The methods of a control plane that take one message. For any thread. */
 public interface PoolStub {
@@ -15,7 +15,7 @@ public interface PoolStub {
    *     answers. Cancelling it withdraws the call
    */
   default <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request) {
+      MethodDescriptor<Q, A> method, @Nullable String token, Q request) {
     return call(method, token, request, answer -> {});
   }
 
@@ -26,5 +26,5 @@ public interface PoolStub {
    * @return the last answer
    */
   <Q, A> CompletableFuture<A> call(
-      MethodDescriptor<Q, A> method, Optional<String> token, Q request, Consumer<A> each);
+      MethodDescriptor<Q, A> method, @Nullable String token, Q request, Consumer<A> each);
 }

@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -58,8 +59,8 @@ public final class GpuInventory {
    * @throws IOException if the driver does not start, or is named and not there
    */
   static Optional<List<Gpu>> probeDriver(ServerOptions options, String server) throws IOException {
-    Optional<Path> named = options.gpus().driver().libcuda();
-    if (!SEARCH.mayFind(named, Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")))) {
+    Path named = options.gpus().driver().libcuda();
+    if (!SEARCH.mayFind(named, System.getenv("LD_LIBRARY_PATH"))) {
       return Optional.empty();
     }
     long begin = System.nanoTime();
@@ -68,7 +69,7 @@ public final class GpuInventory {
       try {
         return Optional.of(probe(options, options.gpus().spec(), server));
       } catch (DriverException e) {
-        if (e.status == NOT_FOUND && named.isEmpty()) {
+        if (e.status == NOT_FOUND && named == null) {
           LOG.debug("{}", e.getMessage());
           return Optional.empty();
         }
@@ -96,7 +97,7 @@ public final class GpuInventory {
 
   /** The GPUs of this kind; blocks until the probe is done. */
   static List<Gpu> probe(ServerOptions options, GpuSpec spec, String server) throws IOException {
-    String output = ask(options, spec, Optional.empty());
+    String output = ask(options, spec, null);
     List<String> parts =
         output
             .lines()
@@ -109,20 +110,24 @@ public final class GpuInventory {
     // A process sees one slice of a card at a time: each is asked for by its name.
     List<Gpu> gpus = new ArrayList<>();
     for (String part : parts) {
-      Gpu seen = parse(ask(options, spec, Optional.of(part)), server).getFirst();
+      Gpu seen = parse(ask(options, spec, part), server).getFirst();
       gpus.add(seen.as(gpus.size(), part));
     }
     return gpus;
   }
 
   /** What a probe prints: a GPU a line, or the parts of divided cards, which are asked each. */
-  private static String ask(ServerOptions options, GpuSpec spec, Optional<String> part)
+  private static String ask(ServerOptions options, GpuSpec spec, @Nullable String part)
       throws IOException {
     List<String> arguments = new ArrayList<>(List.of("--probe"));
     arguments.addAll(options.gpus().backendArguments(spec));
-    part.ifPresent(uuid -> arguments.add("--undivided"));
+    if (part != null) {
+      arguments.add("--undivided");
+    }
     ProcessBuilder builder = options.workers().command().process(arguments);
-    part.ifPresent(uuid -> builder.environment().put("CUDA_VISIBLE_DEVICES", uuid));
+    if (part != null) {
+      builder.environment().put("CUDA_VISIBLE_DEVICES", part);
+    }
     Process process = builder.start();
     try {
       process.getOutputStream().close();

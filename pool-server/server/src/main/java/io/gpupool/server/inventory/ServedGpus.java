@@ -9,6 +9,7 @@ import io.gpupool.server.options.ServerOptions;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,24 +28,23 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
   /**
    * The GPUs as far as they are known before an inventory in software is taken.
    *
-   * @param driver those of the NVIDIA driver; empty: there is none, or software is asked for
+   * @param driver those of the NVIDIA driver; null: there is none, or software is asked for
    */
-  public record Probe(GpuSpec spec, Optional<List<Gpu>> driver) {
+  public record Probe(GpuSpec spec, @Nullable List<Gpu> driver) {
     public static Probe of(ServerOptions options, String server) throws IOException {
       GpuSpec asked = options.gpus().spec();
       Optional<List<Gpu>> driver =
           asked.isSoft() ? Optional.empty() : GpuInventory.probeDriver(options, server);
       if (driver.isEmpty() && !asked.isSoft()) {
         LOG.info("no NVIDIA driver found; serving one GPU in software instead (--gpus soft:1)");
-        return new Probe(GpuInventory.FALLBACK, driver);
+        return new Probe(GpuInventory.FALLBACK, driver.orElse(null));
       }
-      return new Probe(asked, driver);
+      return new Probe(asked, driver.orElse(null));
     }
 
     /** Takes the inventory, if the driver has not told it. */
     public ServedGpus complete(ServerOptions options, String server) throws IOException {
-      List<Gpu> found =
-          driver.isPresent() ? driver.get() : GpuInventory.probe(options, spec, server);
+      List<Gpu> found = driver != null ? driver : GpuInventory.probe(options, spec, server);
       return new ServedGpus(
           spec,
           spec.isSoft() && !options.gpus().spec().isSoft(),

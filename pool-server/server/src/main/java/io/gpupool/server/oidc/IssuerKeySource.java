@@ -4,7 +4,7 @@ package io.gpupool.server.oidc;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The documents that an OpenID Connect issuer publishes at its own address. For any thread. */
 final class IssuerKeySource implements KeySource {
@@ -13,9 +13,9 @@ final class IssuerKeySource implements KeySource {
   private final URI issuer;
   private final JsonFetcher documents;
 
-  IssuerKeySource(URI issuer, Optional<Path> trusted) {
+  IssuerKeySource(URI issuer, @Nullable Path trusted) {
     this.issuer = issuer;
-    documents = new JsonFetcher(trusted, Optional.empty());
+    documents = new JsonFetcher(trusted, null);
   }
 
   @Override

@@ -14,14 +14,15 @@ import java.util.List;
 import java.util.Optional;
 import javax.net.ssl.HttpsURLConnection;
 import org.jose4j.jwk.JsonWebKey;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A fetcher of JSON objects of bounded size. It blocks for some seconds at most. For any thread.
  *
- * @param trusted the roots of the server's certificate; empty: those of this machine
- * @param token a file with the token to show, read each time; empty: none
+ * @param trusted the roots of the server's certificate; null: those of this machine
+ * @param token a file with the token to show, read each time; null: none
  */
-record JsonFetcher(Optional<Path> trusted, Optional<Path> token) {
+record JsonFetcher(@Nullable Path trusted, @Nullable Path token) {
   private static final int WAIT_MILLIS = 5000;
   private static final int MAX_BYTES = 512 * 1024;
 
@@ -31,16 +32,15 @@ record JsonFetcher(Optional<Path> trusted, Optional<Path> token) {
   Claims fetch(URI address) throws IOException {
     HttpURLConnection connection = (HttpURLConnection) address.toURL().openConnection();
     if (connection instanceof HttpsURLConnection secure) {
-      TlsFiles files = new TlsFiles(Optional.empty(), Optional.empty(), trusted);
+      TlsFiles files = TlsFiles.trusting(trusted);
       secure.setSSLSocketFactory(TlsContext.of(files).context().getSocketFactory());
     }
     connection.setInstanceFollowRedirects(false);
     connection.setConnectTimeout(WAIT_MILLIS);
     connection.setReadTimeout(WAIT_MILLIS);
     connection.setRequestProperty("Accept", JSON_AND_KEYS);
-    if (token.isPresent()) {
-      connection.setRequestProperty(
-          "Authorization", "Bearer " + Files.readString(token.get()).strip());
+    if (token != null) {
+      connection.setRequestProperty("Authorization", "Bearer " + Files.readString(token).strip());
     }
     try {
       if (connection.getResponseCode() != HttpURLConnection.HTTP_OK) {

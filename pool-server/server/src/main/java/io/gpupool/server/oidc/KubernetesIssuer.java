@@ -58,7 +58,8 @@ final class KubernetesIssuer implements Issuer {
       // Of a token that is bound to a pod, the cluster says on which node that is.
       Optional<String> node =
           nested(claims, "node").flatMap(of -> of.text("name")).filter(name -> !name.isEmpty());
-      return new FederatedIdentity(subject, "", List.of("read-only"), "", node, validUntilMillis);
+      return new FederatedIdentity(
+          subject, "", List.of("read-only"), "", node.orElse(null), validUntilMillis);
     }
     Optional<String> pod = nested(claims, "pod").flatMap(of -> of.text("uid"));
     return new FederatedIdentity(
@@ -68,7 +69,7 @@ final class KubernetesIssuer implements Issuer {
         pod.filter(uid -> !uid.isEmpty())
             .orElseThrow(
                 () -> new TokenRejectedException("it is no pod's (kubernetes.io.pod.uid)")),
-        Optional.empty(),
+        null,
         validUntilMillis);
   }
 

@@ -4,8 +4,8 @@ package io.gpupool.server.oidc;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options for a Kubernetes cluster whose pods use the pool. Pods prove their identity by the
@@ -13,16 +13,16 @@ import java.util.Set;
  * publishes.
  *
  * @param api address of the API server
- * @param trusted the roots of its certificate; empty: those of this machine
- * @param token file with the token to show to it; empty: none
+ * @param trusted the roots of its certificate; null: those of this machine
+ * @param token file with the token to show to it; null: none
  * @param audience for which tokens must have been issued
  * @param admins service accounts, NAMESPACE/NAME, that are admins of the pool
  * @param readers service accounts that may see the pool
  */
 public record KubernetesOptions(
     URI api,
-    Optional<Path> trusted,
-    Optional<Path> token,
+    @Nullable Path trusted,
+    @Nullable Path token,
     String audience,
     Set<String> admins,
     Set<String> readers) {

@@ -5,7 +5,7 @@ import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options for an OpenID Connect issuer whose tokens a pool accepts.
@@ -14,10 +14,10 @@ import java.util.Optional;
  * @param audience for which tokens must have been issued
  * @param tenantClaim the claim that names the tenant
  * @param roleClaim the claim that names the roles
- * @param trusted the roots of the issuer's certificate; empty: those of this machine
+ * @param trusted the roots of the issuer's certificate; null: those of this machine
  */
 public record OidcOptions(
-    URI issuer, String audience, String tenantClaim, String roleClaim, Optional<Path> trusted) {
+    URI issuer, String audience, String tenantClaim, String roleClaim, @Nullable Path trusted) {
   public static final String TENANT_CLAIM = "gpupool_tenant";
   public static final String ROLE_CLAIM = "gpupool_role";
 

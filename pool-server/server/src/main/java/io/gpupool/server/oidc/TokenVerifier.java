@@ -53,7 +53,7 @@ public final class TokenVerifier implements AutoCloseable {
   private final AsyncCache<String, Verdict> verdicts;
 
   /** The outcome of a verification, and until when it holds. */
-  private record Verdict(Optional<FederatedIdentity> identity, String why, long untilMillis) {}
+  private record Verdict(@Nullable FederatedIdentity identity, String why, long untilMillis) {}
 
   TokenVerifier(List<Issuer> issuers, LongSupplier wallMillis) {
     this.issuers = List.copyOf(issuers);
@@ -109,9 +109,9 @@ public final class TokenVerifier implements AutoCloseable {
         .whenComplete((verdict, failure) -> places.release());
   }
 
-  /** Who shows a token that was verified; empty if nobody, or if it was not verified lately. */
+  /** Returns the bearer of a token that was verified lately; empty if none is known. */
   public Optional<FederatedIdentity> find(String token) {
-    return known(token).flatMap(Verdict::identity);
+    return known(token).map(Verdict::identity);
   }
 
   /** Why a token that was verified is not believed. */
@@ -129,7 +129,7 @@ public final class TokenVerifier implements AutoCloseable {
     try {
       FederatedIdentity identity = verify(Jwt.parse(token), now);
       return new Verdict(
-          Optional.of(identity), "", Math.min(identity.validUntilMillis(), now + REMEMBER_MILLIS));
+          identity, "", Math.min(identity.validUntilMillis(), now + REMEMBER_MILLIS));
     } catch (TokenRejectedException e) {
       return refused(e.reason(), REMEMBER_REFUSED_MILLIS);
     } catch (RuntimeException e) {
@@ -176,7 +176,7 @@ public final class TokenVerifier implements AutoCloseable {
   }
 
   private Verdict refused(String why, long rememberMillis) {
-    return new Verdict(Optional.empty(), why, wallMillis.getAsLong() + rememberMillis);
+    return new Verdict(null, why, wallMillis.getAsLong() + rememberMillis);
   }
 
   private Optional<Verdict> known(String token) {

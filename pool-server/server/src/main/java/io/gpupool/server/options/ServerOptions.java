@@ -31,7 +31,7 @@ public record ServerOptions(
    * anything, unless it has to show a certificate.
    */
   public boolean isDevelopment() {
-    return !auth.needsTokens() && tls.ports().trusted().isEmpty();
+    return !auth.needsTokens() && tls.ports().trusted() == null;
   }
 
   private static String alternative(InetAddress listen) {

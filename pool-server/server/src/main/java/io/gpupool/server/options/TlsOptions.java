@@ -3,7 +3,6 @@ package io.gpupool.server.options;
 
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,8 +17,8 @@ public record TlsOptions(TlsFiles ports, @Nullable Path peerRoots, boolean clear
   public static final TlsOptions NONE = new TlsOptions(TlsFiles.NONE, null, false);
 
   public TlsOptions {
-    if (ports.certificate().isEmpty()) {
-      require(ports.trusted().isEmpty(), "--tls-client-ca asks clients for certificates over TLS");
+    if (ports.certificate() == null) {
+      require(ports.trusted() == null, "--tls-client-ca asks clients for certificates over TLS");
       require(peerRoots == null, "--tls-peer-ca is for servers that speak TLS");
       require(!clearCallStreams, "--clear-call-streams is for servers that speak TLS");
     }
@@ -28,7 +27,7 @@ public record TlsOptions(TlsFiles ports, @Nullable Path peerRoots, boolean clear
   /** Returns the files of connections to the pool's other servers. */
   public TlsFiles peers() {
     return new TlsFiles(
-        ports.certificate(), ports.key(), Optional.ofNullable(peerRoots).or(ports::trusted));
+        ports.certificate(), ports.key(), peerRoots == null ? ports.trusted() : peerRoots);
   }
 
   private static void require(boolean holds, String otherwise) {

@@ -2,11 +2,11 @@
 package io.gpupool.server.placement;
 
 import io.gpupool.server.gpu.Share;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The share of a GPU that a lease has.
  *
- * @param partition it is part of; empty: no partition
+ * @param partition it is part of; null: no partition
  */
-public record Allocation(LeaseId lease, Optional<String> partition, Share share) {}
+public record Allocation(LeaseId lease, @Nullable String partition, Share share) {}

@@ -10,9 +10,9 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The offers that have room for a request, and the choice between them. Gathered in one pass over a
@@ -44,7 +44,7 @@ final class Candidates {
   private final List<Offer> snapshot;
   private final Comparator<Candidate> order;
   private final Map<String, Server> servers = new HashMap<>();
-  private Optional<Server> current = Optional.empty();
+  private @Nullable Server current;
   private int gpus;
 
   Candidates(GpuRequirements requirements, List<Offer> snapshot) {
@@ -252,7 +252,7 @@ final class Candidates {
     if (!offer.tenants().isEmpty()) {
       return 0;
     }
-    return offer.hard() && !requirements.hard() && requirements.partition().isEmpty() ? 2 : 1;
+    return offer.hard() && !requirements.hard() && requirements.partition() == null ? 2 : 1;
   }
 
   private static double left(Offer offer, Share share) {
@@ -263,9 +263,9 @@ final class Candidates {
   }
 
   private Server server(String name, int index) {
-    if (current.isEmpty() || !current.get().name.equals(name)) {
-      current = Optional.of(servers.computeIfAbsent(name, n -> new Server(n, index)));
+    if (current == null || !current.name.equals(name)) {
+      current = servers.computeIfAbsent(name, n -> new Server(n, index));
     }
-    return current.get();
+    return current;
   }
 }

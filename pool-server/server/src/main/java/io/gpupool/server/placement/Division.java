@@ -7,8 +7,10 @@ import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.rejection.RefusedException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The division of one GPU: its partitions, and what is granted of them and of the rest. Immutable:
@@ -27,9 +29,9 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
   }
 
   /** What leases have of a partition, or of the rest. */
-  public Share granted(Optional<String> partition) {
+  public Share granted(@Nullable String partition) {
     return allocations.stream()
-        .filter(a -> a.partition().equals(partition))
+        .filter(a -> Objects.equals(a.partition(), partition))
         .map(Allocation::share)
         .reduce(Share.NONE, Share::plus);
   }
@@ -44,12 +46,12 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
   public List<Offer> offers(Gpu gpu) {
     List<Offer> offers = new ArrayList<>();
     Share rest = rest(gpu.whole());
-    offers.add(Offer.ofRest(gpu, rest, rest.less(granted(Optional.empty()))));
+    offers.add(Offer.ofRest(gpu, rest, rest.less(granted(null))));
     for (Partition partition : partitions) {
       if (partition.leaving()) {
         continue;
       }
-      Share free = partition.limit().less(granted(Optional.of(partition.name())));
+      Share free = partition.limit().less(granted(partition.name()));
       offers.add(Offer.of(gpu, partition, free));
     }
     return offers;
@@ -65,12 +67,12 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
     return Optional.of(new Division(partitions, more));
   }
 
-  /** What of a partition, or of the rest, can still be granted. */
-  public Share free(Optional<String> partition, Share whole) {
+  /** Returns the share of a partition, or of the rest, that can still be granted. */
+  public Share free(@Nullable String partition, Share whole) {
     Share limit =
-        partition
-            .map(name -> partition(name).map(Partition::limit).orElse(Share.NONE))
-            .orElseGet(() -> rest(whole));
+        partition == null
+            ? rest(whole)
+            : partition(partition).map(Partition::limit).orElse(Share.NONE);
     return limit.less(granted(partition));
   }
 
@@ -79,11 +81,11 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
    * Partitions that waited for less shrink.
    */
   public Optional<Division> change(
-      LeaseId lease, Optional<String> partition, int computeBasisPoints, Share whole) {
+      LeaseId lease, @Nullable String partition, int computeBasisPoints, Share whole) {
     List<Allocation> changed = new ArrayList<>(allocations);
     for (int i = 0; i < changed.size(); i++) {
       Allocation before = changed.get(i);
-      if (before.lease().equals(lease) && before.partition().equals(partition)) {
+      if (before.lease().equals(lease) && Objects.equals(before.partition(), partition)) {
         int more = computeBasisPoints - before.share().computeBasisPoints();
         if (more > 0 && free(partition, whole).computeBasisPoints() < more) {
           return Optional.empty();
@@ -106,13 +108,13 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
   private Division settled() {
     List<Partition> settled = new ArrayList<>();
     for (Partition partition : partitions) {
-      Share granted = granted(Optional.of(partition.name()));
+      Share granted = granted(partition.name());
       if (partition.leaving()) {
         if (!granted.equals(Share.NONE)) {
-          settled.add(partition.withSize(granted, Optional.empty(), true));
+          settled.add(partition.withSize(granted, null, true));
         }
-      } else if (partition.target().isPresent()) {
-        settled.add(shrunk(partition, partition.target().get(), granted));
+      } else if (partition.target() != null) {
+        settled.add(shrunk(partition, partition.target(), granted));
       } else {
         settled.add(partition);
       }
@@ -139,7 +141,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
    */
   public Division resize(String name, Share size, boolean wait, Gpu gpu) throws RefusedException {
     Partition before = require(name, gpu);
-    Share granted = granted(Optional.of(name));
+    Share granted = granted(name);
     if (!size.covers(granted) && !wait) {
       throw inUse(
           "partition '" + name + "' of " + gpu.label() + " cannot shrink to " + size,
@@ -158,7 +160,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
    */
   public Division delete(String name, boolean wait, Gpu gpu) throws RefusedException {
     require(name, gpu);
-    Share granted = granted(Optional.of(name));
+    Share granted = granted(name);
     if (granted.equals(Share.NONE)) {
       return new Division(
           partitions.stream().filter(p -> !p.name().equals(name)).toList(), allocations);
@@ -167,13 +169,13 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
       throw inUse(
           "partition '" + name + "' of " + gpu.label() + " cannot be deleted", name, granted);
     }
-    return with(name, p -> p.withSize(granted, Optional.empty(), true));
+    return with(name, p -> p.withSize(granted, null, true));
   }
 
   /** Ids of the leases in a partition, or in the rest. */
-  public List<LeaseId> leases(Optional<String> partition) {
+  public List<LeaseId> leases(@Nullable String partition) {
     return allocations.stream()
-        .filter(a -> a.partition().equals(partition))
+        .filter(a -> Objects.equals(a.partition(), partition))
         .map(Allocation::lease)
         .distinct()
         .toList();
@@ -182,8 +184,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
   /** As small as its leases allow, on the way to a target. */
   private static Partition shrunk(Partition partition, Share target, Share granted) {
     Share size = target.max(granted);
-    return partition.withSize(
-        size, size.equals(target) ? Optional.empty() : Optional.of(target), false);
+    return partition.withSize(size, size.equals(target) ? null : target, false);
   }
 
   private Partition require(String name, Gpu gpu) throws RefusedException {
@@ -201,9 +202,9 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
   }
 
   private void requireRoom(Share wanted, Gpu gpu) throws RefusedException {
-    Share free = rest(gpu.whole()).less(granted(Optional.empty()));
+    Share free = rest(gpu.whole()).less(granted(null));
     if (!free.covers(wanted)) {
-      List<LeaseId> holders = leases(Optional.empty());
+      List<LeaseId> holders = leases(null);
       throw new RefusedException(
           RefusedException.Why.IN_USE,
           gpu.label()
@@ -221,7 +222,7 @@ public record Division(List<Partition> partitions, List<Allocation> allocations)
         RefusedException.Why.IN_USE,
         what
             + " while leases "
-            + join(leases(Optional.of(name)))
+            + join(leases(name))
             + " have "
             + granted
             + " of it; end them, or let the change wait for them");

@@ -8,15 +8,15 @@ import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import io.gpupool.wire.ClientHello;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The checked requirements of a lease request.
  *
  * @param gpus how many different GPUs
  * @param size memory of each
- * @param computeBasisPoints compute of each; empty: the same fraction as the memory
+ * @param computeBasisPoints compute of each; null: the same fraction as the memory
  * @param selectors the GPUs that match
  * @param partition only partitions of this name
  * @param hard whether it never gets more compute than that, even if the rest is idle
@@ -26,9 +26,9 @@ import java.util.OptionalInt;
 public record GpuRequirements(
     int gpus,
     Size size,
-    OptionalInt computeBasisPoints,
+    @Nullable Integer computeBasisPoints,
     List<Selector> selectors,
-    Optional<String> partition,
+    @Nullable String partition,
     boolean hard,
     boolean spread,
     boolean oneServer) {
@@ -49,17 +49,17 @@ public record GpuRequirements(
   GpuRequirements(
       int gpus,
       Size size,
-      OptionalInt computeBasisPoints,
+      @Nullable Integer computeBasisPoints,
       List<Selector> selectors,
-      Optional<String> partition,
+      @Nullable String partition,
       boolean hard) {
     this(gpus, size, computeBasisPoints, selectors, partition, hard, false, false);
   }
 
   /** From any part of any GPU. */
   public GpuRequirements(
-      int gpus, Size size, OptionalInt computeBasisPoints, List<Selector> selectors) {
-    this(gpus, size, computeBasisPoints, selectors, Optional.empty(), false);
+      int gpus, Size size, @Nullable Integer computeBasisPoints, List<Selector> selectors) {
+    this(gpus, size, computeBasisPoints, selectors, null, false);
   }
 
   /** Of how many servers the GPUs may be. */
@@ -72,19 +72,19 @@ public record GpuRequirements(
    * the partition where partitions are asked for.
    */
   Share shareOf(Offer offer) {
-    return shareOf(partition.isPresent() ? offer.whole() : offer.gpu().whole());
+    return shareOf(partition != null ? offer.whole() : offer.gpu().whole());
   }
 
   /** What is asked of any offer is at least this. */
   Share least() {
     int compute =
         switch (size) {
-          case Size.Fraction(double part) when partition.isEmpty() ->
+          case Size.Fraction(double part) when partition == null ->
               fractionOf(part, Share.WHOLE_COMPUTE);
           default -> Share.MIN_COMPUTE;
         };
     long bytes = size instanceof Size.Memory(long wanted) ? wanted : 0;
-    return new Share(bytes, computeBasisPoints.orElse(compute));
+    return new Share(bytes, Objects.requireNonNullElse(computeBasisPoints, compute));
   }
 
   public Share shareOf(Gpu gpu) {
@@ -96,9 +96,11 @@ public record GpuRequirements(
       case Size.Fraction(double part) ->
           new Share(
               part == 1 ? whole.memoryBytes() : wholeMegabytes((long) (part * whole.memoryBytes())),
-              computeBasisPoints.orElse(fractionOf(part, whole.computeBasisPoints())));
+              Objects.requireNonNullElse(
+                  computeBasisPoints, fractionOf(part, whole.computeBasisPoints())));
       case Size.Memory(long bytes) ->
-          new Share(bytes, computeBasisPoints.orElse(proportional(bytes, whole)));
+          new Share(
+              bytes, Objects.requireNonNullElse(computeBasisPoints, proportional(bytes, whole)));
     };
   }
 
@@ -133,8 +135,12 @@ public record GpuRequirements(
       }
       case Size.Memory(long bytes) -> text.append(" with ").append(new ByteSize(bytes));
     }
-    computeBasisPoints.ifPresent(c -> text.append(" and ").append(c / 100.0).append(" % compute"));
-    partition.ifPresent(name -> text.append(" of partition '").append(name).append('\''));
+    if (computeBasisPoints != null) {
+      text.append(" and ").append(computeBasisPoints / 100.0).append(" % compute");
+    }
+    if (partition != null) {
+      text.append(" of partition '").append(partition).append('\'');
+    }
     if (!selectors.isEmpty()) {
       text.append(" where");
       selectorTexts().forEach(selector -> text.append(' ').append(selector));

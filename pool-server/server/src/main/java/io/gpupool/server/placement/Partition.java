@@ -2,8 +2,9 @@
 package io.gpupool.server.placement;
 
 import io.gpupool.server.gpu.Share;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A named part of a GPU that an admin has set aside.
@@ -19,22 +20,22 @@ public record Partition(
     Share size,
     boolean hard,
     Set<String> tenants,
-    Optional<Share> target,
+    @Nullable Share target,
     boolean leaving) {
   public Partition {
     tenants = Set.copyOf(tenants);
   }
 
   public Partition(String name, Share size, boolean hard, Set<String> tenants) {
-    this(name, size, hard, tenants, Optional.empty(), false);
+    this(name, size, hard, tenants, null, false);
   }
 
   /** What its leases may come to have. */
   Share limit() {
-    return leaving ? Share.NONE : target.orElse(size);
+    return leaving ? Share.NONE : Objects.requireNonNullElse(target, size);
   }
 
-  Partition withSize(Share newSize, Optional<Share> newTarget, boolean nowLeaving) {
+  Partition withSize(Share newSize, @Nullable Share newTarget, boolean nowLeaving) {
     return new Partition(name, newSize, hard, tenants, newTarget, nowLeaving);
   }
 }

@@ -9,9 +9,11 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pure function that decides which GPUs serve a request, over a snapshot of what is free. Offers
@@ -23,30 +25,25 @@ public final class Placement {
   /**
    * What can be granted from.
    *
-   * @param partition of the GPU; empty: what is in none
+   * @param partition of the GPU; null: what is in none
    * @param whole what it has when nothing is granted
    * @param free what can be granted now
    * @param tenants who may have it; empty: all
    */
   public record Offer(
       Gpu gpu,
-      Optional<String> partition,
+      @Nullable String partition,
       Share whole,
       Share free,
       boolean hard,
       Set<String> tenants) {
     public static Offer ofRest(Gpu gpu, Share whole, Share free) {
-      return new Offer(gpu, Optional.empty(), whole, free, false, Set.of());
+      return new Offer(gpu, null, whole, free, false, Set.of());
     }
 
     static Offer of(Gpu gpu, Partition partition, Share free) {
       return new Offer(
-          gpu,
-          Optional.of(partition.name()),
-          partition.limit(),
-          free,
-          partition.hard(),
-          partition.tenants());
+          gpu, partition.name(), partition.limit(), free, partition.hard(), partition.tenants());
     }
 
     /** Whether a tenant's request may be served from it, if it is large enough. */
@@ -54,7 +51,8 @@ public final class Placement {
       return selection.accepts(gpu)
           // A process sees one slice of a card at a time.
           && (requirements.gpus() == 1 || !gpu.isSlice())
-          && (requirements.partition().isEmpty() || requirements.partition().equals(partition))
+          && (requirements.partition() == null
+              || Objects.equals(requirements.partition(), partition))
           && (tenants.isEmpty() || tenants.contains(tenant));
     }
 
@@ -63,7 +61,7 @@ public final class Placement {
     }
 
     public boolean holds(Part part) {
-      return gpu.equals(part.gpu) && partition.equals(part.partition);
+      return gpu.equals(part.gpu) && Objects.equals(partition, part.partition);
     }
 
     public Offer without(Share share) {
@@ -77,14 +75,14 @@ public final class Placement {
           gpu.ordinal(),
           gpu.name(),
           gpu.computeCapability(),
-          partition.orElse(""),
+          Objects.requireNonNullElse(partition, ""),
           share.memoryBytes(),
           share.computePercent());
     }
   }
 
   /** One GPU's part of a granted request. */
-  public record Part(Gpu gpu, Optional<String> partition, Share share, boolean hard) {
+  public record Part(Gpu gpu, @Nullable String partition, Share share, boolean hard) {
     /** The parts of a lease as messages show them. */
     public static String describe(List<Part> parts) {
       return parts.stream().map(Part::describe).collect(Collectors.joining(", "));
@@ -93,7 +91,7 @@ public final class Placement {
     private String describe() {
       return share
           + " of "
-          + partition.map(name -> "partition '" + name + "' of ").orElse("")
+          + Optional.ofNullable(partition).map(name -> "partition '" + name + "' of ").orElse("")
           + gpu.label()
           + (hard ? " (hard)" : "");
     }
@@ -193,8 +191,7 @@ public final class Placement {
   private static RejectionReason tooLarge(List<Offer> suiting) {
     Offer largest =
         suiting.stream().max(Comparator.comparingLong(o -> o.whole().memoryBytes())).orElseThrow();
-    boolean isRest =
-        largest.partition().isEmpty() && !largest.whole().equals(largest.gpu().whole());
+    boolean isRest = largest.partition() == null && !largest.whole().equals(largest.gpu().whole());
     return new RejectionReason.TooLarge(largest.part(largest.whole()), isRest);
   }
 
@@ -202,8 +199,8 @@ public final class Placement {
     if (snapshot.isEmpty()) {
       return new RejectionReason.EmptyPool();
     }
-    if (requirements.partition().isPresent()) {
-      return new RejectionReason.NoPartition(requirements.partition().get());
+    if (requirements.partition() != null) {
+      return new RejectionReason.NoPartition(requirements.partition());
     }
     Selection selection = new Selection(requirements.selectors());
     List<Gpu> matching =

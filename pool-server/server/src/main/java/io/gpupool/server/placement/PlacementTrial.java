@@ -14,8 +14,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Random;
 
 /**
@@ -174,12 +172,12 @@ public final class PlacementTrial {
     int kind = random.nextInt(100);
     int gpus = 1;
     GpuRequirements.Size size;
-    OptionalInt compute = OptionalInt.empty();
+    Integer compute = null;
     if (kind < 40) {
       size = new GpuRequirements.Size.Fraction((1 + random.nextInt(10)) / 20.0);
     } else if (kind < 60) {
       size = new GpuRequirements.Size.Memory((2L + random.nextInt(30)) * GIB);
-      compute = OptionalInt.of(500 * (1 + random.nextInt(10)));
+      compute = 500 * (1 + random.nextInt(10));
     } else {
       size = new GpuRequirements.Size.Fraction(1);
       gpus = kind < 85 ? 1 : kind < 92 ? 2 : kind < 97 ? 4 : 8;
@@ -191,7 +189,6 @@ public final class PlacementTrial {
           default -> List.of();
         };
     boolean spread = random.nextInt(20) == 0;
-    return new GpuRequirements(
-        gpus, size, compute, selectors, Optional.empty(), false, spread, false);
+    return new GpuRequirements(gpus, size, compute, selectors, null, false, spread, false);
   }
 }

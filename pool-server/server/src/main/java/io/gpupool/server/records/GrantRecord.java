@@ -10,8 +10,10 @@ import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The record of a granted lease.
@@ -22,25 +24,24 @@ import java.util.function.Predicate;
  * @param grantedAtMillis since 1970
  * @param limits the limits at which it ends by itself
  * @param leaseClass the use that its programs make of a GPU's time
- * @param ending the reason why it has ended, while its workers may still be alive; empty: it has
- *     not
+ * @param ending the reason why it has ended, while its workers may still be alive; null: it has not
  */
 public record GrantRecord(
     LeaseSecret.Hash secretHash,
     LeaseOwner owner,
-    Optional<TokenHash> token,
+    @Nullable TokenHash token,
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
     LeaseClass leaseClass,
-    Optional<String> ending) {
+    @Nullable String ending) {
   public GrantRecord {
     parts = List.copyOf(parts);
   }
 
   /** A part of one GPU, recorded whether the GPU is there or not. */
   public record PartRecord(
-      GpuKey gpu, Optional<String> partition, Share share, boolean hard, int milliGpus) {}
+      GpuKey gpu, @Nullable String partition, Share share, boolean hard, int milliGpus) {}
 
   public HolderName holder() {
     return owner.holder();
@@ -55,12 +56,12 @@ public record GrantRecord(
   }
 
   public boolean isEnding() {
-    return ending.isPresent();
+    return ending != null;
   }
 
   /** Returns the record of the lease that ends, unless it ended before for another reason. */
   public GrantRecord nowEnding(String reason) {
-    return with(parts, leaseClass, ending.or(() -> Optional.of(reason)));
+    return with(parts, leaseClass, Objects.requireNonNullElse(ending, reason));
   }
 
   /** Returns the record with other shares of the same GPUs, or another class. */
@@ -77,7 +78,7 @@ public record GrantRecord(
   }
 
   private GrantRecord with(
-      List<PartRecord> otherParts, LeaseClass otherClass, Optional<String> otherEnding) {
+      List<PartRecord> otherParts, LeaseClass otherClass, @Nullable String otherEnding) {
     return new GrantRecord(
         secretHash, owner, token, otherParts, grantedAtMillis, limits, otherClass, otherEnding);
   }

@@ -8,17 +8,17 @@ import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A change of a lease; what is empty stays as it is.
+ * A change of a lease; what is null stays as it is.
  *
  * @param computeBasisPoints of each of its GPUs
  * @param hard whether it never gets more compute than that
  */
 public record LeaseChange(
-    OptionalInt computeBasisPoints, Optional<Boolean> hard, Optional<LeaseClass> leaseClass) {
-  /** Reads what is asked for; what cannot be is named with what can. */
+    @Nullable Integer computeBasisPoints, @Nullable Boolean hard, @Nullable LeaseClass leaseClass) {
+  /** Reads a change; an error names what is possible. */
   public static LeaseChange of(UpdateLeaseRequest request) throws InvalidFieldException {
     if (!request.hasComputePercent() && !request.hasHard() && !request.hasClass_()) {
       throw new InvalidFieldException(
@@ -28,14 +28,15 @@ public record LeaseChange(
     }
     return new LeaseChange(
         compute(request),
-        request.hasHard() ? Optional.of(request.getHard()) : Optional.empty(),
-        leaseClass(request));
+        request.hasHard() ? request.getHard() : null,
+        leaseClass(request).orElse(null));
   }
 
-  private static OptionalInt compute(UpdateLeaseRequest request) throws InvalidFieldException {
+  private static @Nullable Integer compute(UpdateLeaseRequest request)
+      throws InvalidFieldException {
     return request.hasComputePercent()
-        ? OptionalInt.of(LeaseRequestValidator.computeBasisPoints(request.getComputePercent()))
-        : OptionalInt.empty();
+        ? LeaseRequestValidator.computeBasisPoints(request.getComputePercent())
+        : null;
   }
 
   private static Optional<LeaseClass> leaseClass(UpdateLeaseRequest request)
@@ -52,12 +53,18 @@ public record LeaseChange(
     return known;
   }
 
-  /** How the record of changes has it. */
+  /** Returns the text of the record of changes. */
   public String text() {
     List<String> words = new ArrayList<>();
-    computeBasisPoints.ifPresent(points -> words.add(percent(points) + " compute"));
-    hard.ifPresent(is -> words.add(is ? "hard" : "lendable"));
-    leaseClass.ifPresent(now -> words.add("class " + now.text()));
+    if (computeBasisPoints != null) {
+      words.add(percent(computeBasisPoints) + " compute");
+    }
+    if (hard != null) {
+      words.add(hard ? "hard" : "lendable");
+    }
+    if (leaseClass != null) {
+      words.add("class " + leaseClass.text());
+    }
     return String.join(", ", words);
   }
 

@@ -19,6 +19,7 @@ import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Partition;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 
@@ -36,14 +37,16 @@ final class LeaseForm {
               .setHard(partition.hard())
               .addAllTenants(partition.tenants().stream().sorted().toList())
               .setLeaving(partition.leaving());
-      partition.target().ifPresent(target -> part.setTarget(share(target)));
+      if (partition.target() != null) {
+        part.setTarget(share(partition.target()));
+      }
       record.addPartitions(part);
     }
     for (Allocation allocation : division.allocations()) {
       record.addAllocations(
           AllocationRecord.newBuilder()
               .setLease(allocation.lease().text())
-              .setPartition(allocation.partition().orElse(""))
+              .setPartition(Objects.requireNonNullElse(allocation.partition(), ""))
               .setShare(share(allocation.share())));
     }
     return record.build();
@@ -58,14 +61,14 @@ final class LeaseForm {
                     share(part.getSize()),
                     part.getHard(),
                     Set.copyOf(part.getTenantsList()),
-                    part.hasTarget() ? Optional.of(share(part.getTarget())) : Optional.empty(),
+                    part.hasTarget() ? share(part.getTarget()) : null,
                     part.getLeaving()))
             .toList(),
         record.getAllocationsList().stream()
             .map(allocation ->
                 new Allocation(
                     new LeaseId(allocation.getLease()),
-                    named(allocation.getPartition()),
+                    named(allocation.getPartition()).orElse(null),
                     share(allocation.getShare())))
             .toList());
   }
@@ -75,7 +78,7 @@ final class LeaseForm {
         LeaseRecord.newBuilder()
             .setSecretHash(grant.secretHash().sha256())
             .setTenant(grant.tenant())
-            .setToken(grant.token().map(TokenHash::text).orElse(""))
+            .setToken(Optional.ofNullable(grant.token()).map(TokenHash::text).orElse(""))
             .setHost(grant.holder().host())
             .setPid(grant.holder().pid())
             .setProgram(grant.holder().program())
@@ -86,14 +89,14 @@ final class LeaseForm {
             .setGraceMillis(grant.limits().graceMillis())
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
-            .setEndReason(grant.ending().orElse(""));
+            .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
           io.gpupool.control.state.v1.PartRecord.newBuilder()
               .setServer(part.gpu().server())
               .setCard(part.gpu().card())
-              .setPartition(part.partition().orElse(""))
+              .setPartition(Objects.requireNonNullElse(part.partition(), ""))
               .setShare(share(part.share()))
               .setHard(part.hard())
               .setMilliGpus(part.milliGpus()));
@@ -109,12 +112,12 @@ final class LeaseForm {
                 record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
             record.getTenant(),
             record.hasPod() ? pod(record.getPod()) : null),
-        named(record.getToken()).map(TokenHash::new),
+        named(record.getToken()).map(TokenHash::new).orElse(null),
         record.getPartsList().stream()
             .map(part ->
                 new GrantRecord.PartRecord(
                     new GpuKey(part.getServer(), part.getCard()),
-                    named(part.getPartition()),
+                    named(part.getPartition()).orElse(null),
                     share(part.getShare()),
                     part.getHard(),
                     part.getMilliGpus()))
@@ -125,7 +128,7 @@ final class LeaseForm {
         LeaseClass.parse(record.getClass_())
             .orElseThrow(
                 () -> new IllegalArgumentException("no class of leases: " + record.getClass_())),
-        record.getEnding() ? Optional.of(record.getEndReason()) : Optional.empty());
+        record.getEnding() ? record.getEndReason() : null);
   }
 
   private static PodRecord pod(LeasePod pod) {
@@ -134,7 +137,7 @@ final class LeaseForm {
         .setNamespace(pod.namespace())
         .setName(pod.name())
         .addAllContainers(pod.containers())
-        .setNode(pod.node().orElse(""))
+        .setNode(Objects.requireNonNullElse(pod.node(), ""))
         .build();
   }
 
@@ -144,7 +147,7 @@ final class LeaseForm {
         record.getNamespace(),
         record.getName(),
         record.getContainersList(),
-        named(record.getNode()));
+        named(record.getNode()).orElse(null));
   }
 
   private static ShareRecord share(Share share) {

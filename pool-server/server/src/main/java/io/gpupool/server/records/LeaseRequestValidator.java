@@ -15,8 +15,8 @@ import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -82,7 +82,7 @@ public final class LeaseRequestValidator {
             size(request),
             compute(request),
             selectors(request.getSelectorsList()),
-            partition(request),
+            partition(request).orElse(null),
             request.getHard(),
             request.getSpread(),
             request.getOneServer()),
@@ -127,7 +127,7 @@ public final class LeaseRequestValidator {
     requireName("pod.uid", pod.uid());
     requireName("pod.namespace", pod.namespace());
     requireName("pod.name", pod.name());
-    requireName("pod.node", pod.node().orElse("node"));
+    requireName("pod.node", Objects.requireNonNullElse(pod.node(), "node"));
     require(
         !pod.containers().isEmpty() && pod.containers().size() <= MAX_CONTAINERS,
         "pod.containers",
@@ -172,10 +172,8 @@ public final class LeaseRequestValidator {
     };
   }
 
-  private static OptionalInt compute(LeaseRequest request) throws InvalidFieldException {
-    return request.hasComputePercent()
-        ? OptionalInt.of(computeBasisPoints(request.getComputePercent()))
-        : OptionalInt.empty();
+  private static @Nullable Integer compute(LeaseRequest request) throws InvalidFieldException {
+    return request.hasComputePercent() ? computeBasisPoints(request.getComputePercent()) : null;
   }
 
   /** Returns the checked percent of a GPU's compute in hundredths of a percent. */

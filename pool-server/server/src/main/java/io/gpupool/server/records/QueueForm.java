@@ -7,6 +7,7 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.rejection.InvalidFieldException;
+import java.util.Optional;
 
 /** The stored form of lease requests that wait. */
 final class QueueForm {
@@ -21,7 +22,7 @@ final class QueueForm {
         .setRequest(waiting.message().toByteString())
         .setActorTenant(principal.tenant())
         .setActorRole(TenantForm.role(principal.role()))
-        .setActorToken(principal.token().map(TokenHash::text).orElse(""))
+        .setActorToken(Optional.ofNullable(principal.token()).map(TokenHash::text).orElse(""))
         .build();
   }
 
@@ -32,7 +33,7 @@ final class QueueForm {
           new Principal(
               record.getActorTenant(),
               TenantForm.role(record.getActorRole()),
-              LeaseForm.named(record.getActorToken()).map(TokenHash::new));
+              LeaseForm.named(record.getActorToken()).map(TokenHash::new).orElse(null));
       return new QueueRecord(
           record.getNumber(),
           record.getServer(),

@@ -12,7 +12,6 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuModel;
-import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
 /** The stored form of servers, their drains and their status. */
@@ -25,7 +24,9 @@ public final class ServerForm {
             .setActor(drain.actor())
             .setSinceMillis(drain.sinceMillis())
             .setStopping(drain.stopping());
-    drain.deadlineAtMillis().ifPresent(record::setDeadlineAtMillis);
+    if (drain.deadlineAtMillis() != null) {
+      record.setDeadlineAtMillis(drain.deadlineAtMillis());
+    }
     return record.build();
   }
 
@@ -33,9 +34,7 @@ public final class ServerForm {
     return new Drain(
         record.getActor(),
         record.getSinceMillis(),
-        record.hasDeadlineAtMillis()
-            ? OptionalLong.of(record.getDeadlineAtMillis())
-            : OptionalLong.empty(),
+        record.hasDeadlineAtMillis() ? record.getDeadlineAtMillis() : null,
         record.getStopping());
   }
 

@@ -8,8 +8,7 @@ import io.gpupool.control.state.v1.TokenRecord;
 import io.gpupool.control.state.v1.UsageRecord;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.Token;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
+import java.util.Objects;
 
 /** The stored form of tenants, their tokens and what they did. */
 final class TenantForm {
@@ -21,24 +20,28 @@ final class TenantForm {
             .setCreatedAtMillis(tenant.createdAtMillis())
             .setQuotaManager(tenant.quotaManager());
     Quota quota = tenant.quota();
-    quota.milliGpus().ifPresent(millis -> record.setMilliGpus(Math.toIntExact(millis)));
-    quota.memoryBytes().ifPresent(record::setMemoryBytes);
-    quota.leases().ifPresent(record::setLeases);
-    quota.maxPriority().ifPresent(record::setMaxPriority);
+    if (quota.milliGpus() != null) {
+      record.setMilliGpus(Math.toIntExact(quota.milliGpus()));
+    }
+    if (quota.memoryBytes() != null) {
+      record.setMemoryBytes(quota.memoryBytes());
+    }
+    if (quota.leases() != null) {
+      record.setLeases(quota.leases());
+    }
+    if (quota.maxPriority() != null) {
+      record.setMaxPriority(quota.maxPriority());
+    }
     return record.build();
   }
 
   static Tenant tenant(TenantRecord record) {
     return new Tenant(
         new Quota(
-            record.hasMilliGpus() ? OptionalLong.of(record.getMilliGpus()) : OptionalLong.empty(),
-            record.hasMemoryBytes()
-                ? OptionalLong.of(record.getMemoryBytes())
-                : OptionalLong.empty(),
-            record.hasLeases() ? OptionalInt.of(record.getLeases()) : OptionalInt.empty(),
-            record.hasMaxPriority()
-                ? OptionalInt.of(record.getMaxPriority())
-                : OptionalInt.empty()),
+            record.hasMilliGpus() ? (long) record.getMilliGpus() : null,
+            record.hasMemoryBytes() ? record.getMemoryBytes() : null,
+            record.hasLeases() ? record.getLeases() : null,
+            record.hasMaxPriority() ? record.getMaxPriority() : null),
         record.getCreatedAtMillis(),
         record.getQuotaManager());
   }
@@ -60,7 +63,7 @@ final class TenantForm {
         .setTenant(token.tenant())
         .setRole(role(token.role()))
         .setCreatedAtMillis(token.createdAtMillis())
-        .setExpiresAtMillis(token.expiresAtMillis().orElse(0))
+        .setExpiresAtMillis(Objects.requireNonNullElse(token.expiresAtMillis(), 0L))
         .setNote(token.note())
         .build();
   }
@@ -70,9 +73,7 @@ final class TenantForm {
         record.getTenant(),
         role(record.getRole()),
         record.getCreatedAtMillis(),
-        record.getExpiresAtMillis() == 0
-            ? OptionalLong.empty()
-            : OptionalLong.of(record.getExpiresAtMillis()),
+        record.getExpiresAtMillis() == 0 ? null : record.getExpiresAtMillis(),
         record.getNote());
   }
 

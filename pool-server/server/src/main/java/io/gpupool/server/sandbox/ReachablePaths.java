@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files and folders that a worker may open, as lines of a launcher's plan: its software, the
@@ -81,7 +81,7 @@ final class ReachablePaths {
    * @param services folders of the driver's services
    */
   static List<String> ofDriver(
-      List<Path> libraries, Optional<String> libraryPath, List<String> services)
+      List<Path> libraries, @Nullable String libraryPath, List<String> services)
       throws IOException {
     List<String> lines = new ArrayList<>();
     add(lines, "read", DRIVER);
@@ -91,8 +91,9 @@ final class ReachablePaths {
       // A driver's libraries load each other, and lie side by side.
       add(lines, "read", List.of(Objects.requireNonNull(real.getParent()).toString()));
     }
-    libraryPath.ifPresent(path ->
-        add(lines, "read", Stream.of(path.split(":")).filter(f -> f.startsWith("/")).toList()));
+    if (libraryPath != null) {
+      add(lines, "read", Stream.of(libraryPath.split(":")).filter(f -> f.startsWith("/")).toList());
+    }
     try (DirectoryStream<Path> nodes = Files.newDirectoryStream(Path.of("/dev"), DEVICES)) {
       nodes.forEach(node -> lines.add("write " + node));
     }

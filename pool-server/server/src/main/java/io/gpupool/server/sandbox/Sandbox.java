@@ -8,8 +8,8 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The sandbox around this server's workers. The server finds out once, at its start, which layers
@@ -18,13 +18,13 @@ import java.util.stream.Collectors;
 public final class Sandbox {
   private final SandboxOptions options;
   private final List<String> plan;
-  private final Optional<WorkerUsers> users;
+  private final @Nullable WorkerUsers users;
   private final Map<SandboxLayer, String> missing;
 
   private Sandbox(
       SandboxOptions options,
       List<String> plan,
-      Optional<WorkerUsers> users,
+      @Nullable WorkerUsers users,
       Map<SandboxLayer, String> missing) {
     this.options = options;
     this.plan = plan;
@@ -34,7 +34,7 @@ public final class Sandbox {
 
   /** None. */
   public static Sandbox none() {
-    return new Sandbox(SandboxOptions.NONE, List.of(), Optional.empty(), Map.of());
+    return new Sandbox(SandboxOptions.NONE, List.of(), null, Map.of());
   }
 
   /**
@@ -75,9 +75,7 @@ public final class Sandbox {
     return new Sandbox(
         options,
         List.copyOf(plan),
-        hasUsers
-            ? Optional.of(new WorkerUsers(options.users(), new SecureRandom()))
-            : Optional.empty(),
+        hasUsers ? new WorkerUsers(options.users(), new SecureRandom()) : null,
         missing);
   }
 
@@ -117,7 +115,7 @@ public final class Sandbox {
     }
     String confined =
         "workers are confined: "
-            + (users.isPresent()
+            + (users != null
                 ? "users " + options.users().first() + "-" + options.users().last()
                 : "the server's user");
     return missing.isEmpty() ? confined : confined + "; missing: " + list(missing, false);
@@ -135,28 +133,32 @@ public final class Sandbox {
         .collect(Collectors.joining("; "));
   }
 
-  /** A user id for one worker; empty where workers are the server's user. */
-  public OptionalLong takeUser() {
-    return users.map(all -> OptionalLong.of(all.take())).orElseGet(OptionalLong::empty);
+  /** Takes a user id for one worker; empty where workers are the server's user. */
+  public Optional<Long> takeUser() {
+    return Optional.ofNullable(users).map(WorkerUsers::take);
   }
 
-  /** A worker's process is dead. */
-  public void giveBack(OptionalLong user) {
-    user.ifPresent(id -> users.ifPresent(all -> all.giveBack(id)));
+  /** Gives back the user id of a worker whose process is dead; null: it had none. */
+  public void giveBack(@Nullable Long user) {
+    if (user != null && users != null) {
+      users.giveBack(user);
+    }
   }
 
   /**
-   * What the launcher is to be told in the environment of one worker. For any thread.
+   * Returns the environment of one worker, which carries the launcher's plan. For any thread.
    *
    * @param control the server's socket for workers
    */
-  public Map<String, String> environment(String control, OptionalLong user) {
+  public Map<String, String> environment(String control, @Nullable Long user) {
     if (options.mode() == SandboxMode.OFF) {
       return Map.of();
     }
     List<String> lines = new ArrayList<>(plan);
     lines.add("control " + control);
-    user.ifPresent(id -> lines.add("uid " + id));
+    if (user != null) {
+      lines.add("uid " + user);
+    }
     return Map.of(SandboxCheck.PLAN, String.join("\n", lines));
   }
 }

@@ -3,7 +3,7 @@ package io.gpupool.server.sandbox;
 
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The parts of the machine that workers need for the GPUs that they serve.
@@ -14,7 +14,7 @@ import java.util.Optional;
  * @param services folders of driver services that serve a single user (MPS); empty: none
  */
 public record SandboxScope(
-    boolean soft, List<Path> libraries, Optional<String> libraryPath, List<String> services) {
+    boolean soft, List<Path> libraries, @Nullable String libraryPath, List<String> services) {
   public SandboxScope {
     libraries = List.copyOf(libraries);
     services = List.copyOf(services);

@@ -5,7 +5,6 @@ import io.gpupool.server.driver.DriverSearch;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -59,9 +58,7 @@ public final class WorkerEnvironment {
       }
     });
     own.put("PATH", TOOLS);
-    DRIVER
-        .libraryPath(Optional.ofNullable(own.get(LIBRARY_PATH)))
-        .ifPresent(path -> own.put(LIBRARY_PATH, path));
+    DRIVER.libraryPath(own.get(LIBRARY_PATH)).ifPresent(path -> own.put(LIBRARY_PATH, path));
     // Numbers that do not change with what else is in the machine.
     own.putIfAbsent("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     // As drivers of CUDA 12.2 and later; code that no program launches then takes no memory.

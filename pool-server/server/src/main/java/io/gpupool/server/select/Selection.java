@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The selectors of a request. It remembers the values that it has looked at. For one thread. */
 public final class Selection {
@@ -13,8 +14,8 @@ public final class Selection {
 
   /** A selector and the values it has judged; pools have few models and many GPUs. */
   private record CachedSelector(Selector selector, Map<String, Boolean> judged) {
-    boolean accepts(Optional<String> value) {
-      return value.isPresent() && judged.computeIfAbsent(value.get(), selector::accepts);
+    boolean accepts(@Nullable String value) {
+      return value != null && judged.computeIfAbsent(value, selector::accepts);
     }
   }
 
@@ -33,7 +34,7 @@ public final class Selection {
   public boolean accepts(Properties gpu) {
     for (int i = 0; i < selectors.size(); i++) {
       CachedSelector known = selectors.get(i);
-      if (!known.accepts(gpu.property(known.selector.property()))) {
+      if (!known.accepts(gpu.property(known.selector.property()).orElse(null))) {
         return false;
       }
     }

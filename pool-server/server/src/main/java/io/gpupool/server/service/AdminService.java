@@ -44,7 +44,6 @@ import io.gpupool.server.view.AdminView;
 import io.gpupool.server.view.ServerView;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
-import java.util.OptionalLong;
 import java.util.Set;
 
 /** The gRPC service for admins, which changes the pool. gRPC calls it on the control thread. */
@@ -225,9 +224,7 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
           drains.drain(
               AuthInterceptor.principal(),
               request.getName(),
-              request.hasDeadlineMillis()
-                  ? OptionalLong.of(request.getDeadlineMillis())
-                  : OptionalLong.empty());
+              request.hasDeadlineMillis() ? request.getDeadlineMillis() : null);
           return servers.server(request.getName());
         });
   }

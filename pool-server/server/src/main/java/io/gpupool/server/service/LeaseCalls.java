@@ -96,7 +96,8 @@ public final class LeaseCalls {
       Replies.refuse(events, new LeaseRefusal(invalid, "", 0));
       return;
     }
-    new LeaseRequestCall(events, queue, leases, view).ask(checked, RequestIdentity.of(request));
+    new LeaseRequestCall(events, queue, leases, view)
+        .ask(checked, RequestIdentity.of(request).orElse(null));
   }
 
   StreamObserver<HoldRequest> hold(ServerCallStreamObserver<LeaseEvent> events) {

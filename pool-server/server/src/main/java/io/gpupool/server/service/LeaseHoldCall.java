@@ -12,7 +12,7 @@ import io.gpupool.server.lease.model.LeaseCredential;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A HoldLease call: holds a lease for as long as it lasts. Runs on the control thread. */
 final class LeaseHoldCall implements StreamObserver<HoldRequest> {
@@ -20,7 +20,7 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
   private final LeaseFinder finder;
   private final ServerCallStreamObserver<LeaseEvent> events;
   private final LeaseStream hold;
-  private Optional<Lease> lease = Optional.empty();
+  private @Nullable Lease lease;
   private boolean refused;
 
   LeaseHoldCall(
@@ -34,32 +34,35 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
 
   @Override
   public void onNext(HoldRequest request) {
-    if (lease.isPresent() || refused) {
+    if (lease != null || refused) {
       return;
     }
     Principal principal = AuthInterceptor.principal();
     if (request.getSecret().isEmpty()) {
       hold(
           request.getLeaseId(),
-          finder.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant())));
+          finder.find(request.getLeaseId()).filter(l -> principal.mayUse(l.tenant())).orElse(null));
       return;
     }
     finder.findWithRetry(
         new LeaseCredential.BySecret(request.getLeaseId(), request.getSecret()),
-        found -> hold(request.getLeaseId(), found.filter(l -> principal.mayUse(l.tenant()))));
+        found ->
+            hold(
+                request.getLeaseId(),
+                found.filter(l -> principal.mayUse(l.tenant())).orElse(null)));
   }
 
-  private void hold(String id, Optional<Lease> found) {
-    if (events.isCancelled() || lease.isPresent() || refused) {
+  private void hold(String id, @Nullable Lease found) {
+    if (events.isCancelled() || lease != null || refused) {
       return;
     }
     lease = found;
-    if (lease.isEmpty()) {
+    if (lease == null) {
       refused = true;
       events.onError(LeaseLookup.unknownSecret(id));
       return;
     }
-    leases.hold(lease.get(), hold);
+    leases.hold(lease, hold);
     events.onNext(LeaseEvent.newBuilder().setHeld(Held.getDefaultInstance()).build());
   }
 
@@ -71,12 +74,14 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
   @Override
   public void onCompleted() {
     releaseHold();
-    if (!refused && lease.map(l -> l.state().isAlive()).orElse(true) && !events.isCancelled()) {
+    if (!refused && (lease == null || lease.state().isAlive()) && !events.isCancelled()) {
       events.onCompleted();
     }
   }
 
   private void releaseHold() {
-    lease.ifPresent(l -> leases.releaseHold(l, hold));
+    if (lease != null) {
+      leases.releaseHold(lease, hold);
+    }
   }
 }

@@ -24,7 +24,8 @@ public record LeaseLookup(LeaseFinder finder, LeaseQueue queue) {
   void find(String id, String secret, Principal principal, Consumer<Optional<Lease>> then) {
     finder.findWithRetry(
         credential(id, secret, principal),
-        found -> then.accept(found.filter(l -> principal.mayUse(l.tenant(), l.pod()))));
+        found ->
+            then.accept(found.filter(l -> principal.mayUse(l.tenant(), l.pod().orElse(null)))));
   }
 
   /**

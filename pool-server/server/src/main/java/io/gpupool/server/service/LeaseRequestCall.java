@@ -16,7 +16,7 @@ import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.view.LeaseView;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A RequestLease call: asks for a lease and holds it. Runs on the control thread. */
 final class LeaseRequestCall implements QueueClient {
@@ -41,7 +41,7 @@ final class LeaseRequestCall implements QueueClient {
     events.setOnCancelHandler(() -> giveUp.run());
   }
 
-  void ask(LeaseSpec spec, Optional<RequestIdentity> identity) {
+  void ask(LeaseSpec spec, @Nullable RequestIdentity identity) {
     QueueEntry entry = queue.ask(spec, this, identity);
     if (!answered) {
       giveUp = () -> queue.withdraw(entry);

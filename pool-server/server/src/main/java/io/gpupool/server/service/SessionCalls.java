@@ -29,6 +29,7 @@ import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -76,29 +77,29 @@ public final class SessionCalls {
         request.getLeaseId(),
         request.getSecret(),
         principal,
-        found -> open(request, found, principal, reply));
+        found -> open(request, found.orElse(null), principal, reply));
   }
 
   private void open(
       OpenSessionRequest request,
-      Optional<Lease> lease,
+      @Nullable Lease lease,
       Principal principal,
       StreamObserver<OpenSessionReply> reply) {
-    if (lease.isEmpty()) {
+    if (lease == null) {
       reply.onError(lookup.unknown(request.getLeaseId(), principal));
       return;
     }
-    List<String> servers = lease.get().topology().servers();
+    List<String> servers = lease.topology().servers();
     String wanted =
         !request.getServer().isEmpty()
             ? request.getServer()
-            : lease.get().isRemote() ? servers.getFirst() : directory.name();
+            : lease.isRemote() ? servers.getFirst() : directory.name();
     if (!servers.contains(wanted)) {
       reply.onError(
           Status.INVALID_ARGUMENT
               .withDescription(
                   "lease "
-                      + lease.get().id()
+                      + lease.id()
                       + " has no GPUs of server '"
                       + HolderName.plain(wanted)
                       + "'; it has some of "
@@ -120,12 +121,12 @@ public final class SessionCalls {
                               "server "
                                   + wanted
                                   + ", which has GPUs of lease "
-                                  + lease.get().id()
+                                  + lease.id()
                                   + ", is not in the pool now; it may come back")
                           .asRuntimeException()));
       return;
     }
-    openHere(request, lease.get(), principal, reply);
+    openHere(request, lease, principal, reply);
   }
 
   private void openHere(
@@ -170,7 +171,8 @@ public final class SessionCalls {
               SessionId.ofBytes(request.getSessionId().toByteArray()),
               SessionKey.ofBytes(request.getSessionKey().toByteArray()))
           .filter(session ->
-              AuthInterceptor.principal().mayUse(session.lease().tenant(), session.lease().pod()))
+              AuthInterceptor.principal()
+                  .mayUse(session.lease().tenant(), session.lease().pod().orElse(null)))
           .ifPresent(session -> session.end("its program has ended"));
       Replies.answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {

@@ -5,8 +5,8 @@ import io.gpupool.transport.Descriptors;
 import java.io.IOException;
 import java.util.LinkedHashSet;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An object of one session that others of its lease may use: memory, an event or a pool. Owned by
@@ -18,13 +18,13 @@ final class Export {
   final int gpu;
   final long bytes;
   final String handle;
-  private final OptionalInt descriptor;
+  private final @Nullable Integer descriptor;
 
   /** Those who have taken it. */
   final Set<Session> takers = new LinkedHashSet<>();
 
   /** Whose it is, while that session lives. */
-  Optional<Session> owner;
+  @Nullable Session owner;
 
   /** In whose part of the ledger it counts. */
   Session charged;
@@ -46,19 +46,19 @@ final class Export {
       int gpu,
       long bytes,
       String handle,
-      OptionalInt descriptor) {
+      @Nullable Integer descriptor) {
     this.token = token;
     this.kind = kind;
     this.gpu = gpu;
     this.bytes = bytes;
     this.handle = handle;
     this.descriptor = descriptor;
-    this.owner = Optional.of(owner);
+    this.owner = owner;
     charged = owner;
   }
 
-  OptionalInt descriptor() {
-    return descriptor;
+  Optional<Integer> descriptor() {
+    return Optional.ofNullable(descriptor);
   }
 
   /** Whether nobody has it, nor can have it any more. */
@@ -67,9 +67,9 @@ final class Export {
   }
 
   void close() {
-    if (descriptor.isPresent()) {
+    if (descriptor != null) {
       try {
-        Descriptors.close(descriptor.getAsInt());
+        Descriptors.close(descriptor);
       } catch (IOException e) {
         throw new IllegalStateException("descriptor of an export", e);
       }

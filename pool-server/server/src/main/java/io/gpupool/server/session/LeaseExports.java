@@ -14,8 +14,8 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalInt;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -60,11 +60,11 @@ final class LeaseExports {
   }
 
   private void offer(Session from, TextMessage message) throws WireException {
-    OptionalInt descriptor = OptionalInt.empty();
+    Integer descriptor = null;
     if (message.get("descriptor").isPresent()) {
       try {
         // First of all, or it would be taken for that of the next message.
-        descriptor = OptionalInt.of(from.worker().takeDescriptor());
+        descriptor = from.worker().takeDescriptor();
       } catch (IOException e) {
         LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
         from.worker().send(refusal(message, "unsupported", String.valueOf(e.getMessage())));
@@ -75,14 +75,14 @@ final class LeaseExports {
     try {
       kept = offer(from, message, descriptor);
     } finally {
-      if (!kept && descriptor.isPresent()) {
-        Detaching.closeQuietly(new FileDescriptor(descriptor.getAsInt()));
+      if (!kept && descriptor != null) {
+        Detaching.closeQuietly(new FileDescriptor(descriptor));
       }
     }
   }
 
   /** Returns whether the descriptor is kept. */
-  private boolean offer(Session from, TextMessage message, OptionalInt descriptor)
+  private boolean offer(Session from, TextMessage message, @Nullable Integer descriptor)
       throws WireException {
     int gpu = (int) message.requireNumber("gpu", lease.parts().size() - 1L);
     long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
@@ -115,7 +115,7 @@ final class LeaseExports {
                   message, "unknown", "no process of the lease shares anything under this handle"));
       return;
     }
-    if (export.owner.equals(Optional.of(from)) && isAddressed(export)) {
+    if (Objects.equals(export.owner, from) && isAddressed(export)) {
       from.worker().send(refusal(message, "own", "the handle is of this very process"));
       return;
     }
@@ -130,7 +130,7 @@ final class LeaseExports {
       return;
     }
     try {
-      int copy = Descriptors.duplicate(export.descriptor().getAsInt());
+      int copy = Descriptors.duplicate(export.descriptor().get());
       export.takers.add(from);
       from.worker().send(answer.put("descriptor", 1).build(), new FileDescriptor(copy));
     } catch (IOException e) {
@@ -153,7 +153,7 @@ final class LeaseExports {
   private void withdraw(Session from, TextMessage message) throws WireException {
     Export export = exports.get(message.require("token"));
     TextMessage.Builder answer = answer(message);
-    if (export != null && export.owner.equals(Optional.of(from))) {
+    if (export != null && Objects.equals(export.owner, from)) {
       export.withdrawn = true;
       if (export.isOver()) {
         drop(export);
@@ -168,8 +168,8 @@ final class LeaseExports {
   void gone(Session session) {
     for (Export export : List.copyOf(exports.values())) {
       boolean had = export.takers.remove(session);
-      if (export.owner.equals(Optional.of(session))) {
-        export.owner = Optional.empty();
+      if (Objects.equals(export.owner, session)) {
+        export.owner = null;
         export.withdrawn = true;
         had = true;
       }
@@ -183,12 +183,15 @@ final class LeaseExports {
   private void left(Export export, Session former, boolean living) {
     if (export.isOver()) {
       drop(export);
-      export.owner.ifPresent(owner ->
-          owner.worker().send(TextMessage.ofType("released").put("token", export.token).build()));
-      if (export.owner.isEmpty() && living) {
+      if (export.owner != null) {
+        export
+            .owner
+            .worker()
+            .send(TextMessage.ofType("released").put("token", export.token).build());
+      } else if (living) {
         lease.ledger().release(export.gpu, export.bytes, former.slot());
       }
-    } else if (export.owner.isEmpty() && export.charged == former) {
+    } else if (export.owner == null && export.charged == former) {
       export.charged = export.takers.iterator().next();
       lease.ledger().move(export.gpu, export.bytes, former.slot(), export.charged.slot());
     }

@@ -13,6 +13,7 @@ import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.HexFormat;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletionException;
@@ -101,7 +102,7 @@ final class PeerConnector {
   /** Why a session has no connection with this place of its lease, from there or to there. */
   private static Optional<String> rejectionReason(Session session, int link, boolean fromThere) {
     LeaseTopology topology = session.lease().topology();
-    int own = topology.place().orElseThrow();
+    int own = Objects.requireNonNull(topology.place());
     if (link < 0 || link >= topology.servers().size() || (fromThere ? link <= own : link >= own)) {
       return Optional.of(
           "link "
@@ -146,7 +147,7 @@ final class PeerConnector {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease().topology().place().orElseThrow(),
+        session.lease().topology().place(),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

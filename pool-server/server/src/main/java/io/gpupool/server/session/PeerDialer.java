@@ -17,8 +17,8 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A dialer of the call-stream ports of the pool's other servers. Their addresses come from the
@@ -27,14 +27,14 @@ import java.util.concurrent.CompletableFuture;
 public final class PeerDialer {
   private final Members members;
   private final EventLoopGroup loops;
-  private final Optional<TlsContext> tls;
+  private final @Nullable TlsContext tls;
 
   /**
    * Connects nothing yet.
    *
-   * @param tls with which connections begin; empty: in clear text
+   * @param tls with which connections begin; null: in clear text
    */
-  public PeerDialer(Members members, EventLoopGroup loops, Optional<TlsContext> tls) {
+  public PeerDialer(Members members, EventLoopGroup loops, @Nullable TlsContext tls) {
     this.members = members;
     this.loops = loops;
     this.tls = tls;
@@ -52,7 +52,7 @@ public final class PeerDialer {
       return failed("server " + server + " is not in the pool now");
     }
     ServerEndpoint endpoint = entry.endpoint();
-    if (endpoint.tls() != tls.isPresent()) {
+    if (endpoint.tls() != (tls != null)) {
       return failed(
           "server "
               + server
@@ -70,7 +70,7 @@ public final class PeerDialer {
   }
 
   private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel) {
-    return tls.isPresent() ? TlsHandOver.begin(channel) : Detaching.detach(channel);
+    return tls != null ? TlsHandOver.begin(channel) : Detaching.detach(channel);
   }
 
   private static CompletableFuture<InetSocketAddress> address(String host, int port) {

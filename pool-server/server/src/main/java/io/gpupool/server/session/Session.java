@@ -21,7 +21,7 @@ import io.netty.channel.unix.FileDescriptor;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
@@ -89,8 +89,8 @@ public final class Session implements LeasedSession, WorkerSession {
   private final Timers.Cancellable connectTimer;
   private Timers.Cancellable startTimer = () -> {};
   private Timers.Cancellable start = () -> {};
-  private Optional<Worker> worker = Optional.empty();
-  private Optional<CallStream> joining = Optional.empty();
+  private @Nullable Worker worker;
+  private @Nullable CallStream joining;
   private State state = State.OPENING;
   private SessionStats stats = SessionStats.NONE;
 
@@ -168,12 +168,12 @@ public final class Session implements LeasedSession, WorkerSession {
 
   /** Process id of its worker; 0: it has none yet. */
   public int workerPid() {
-    return worker.map(taken -> taken.pid().orElse(0)).orElse(0);
+    return worker == null ? 0 : worker.pid().orElse(0);
   }
 
-  /** The worker of a session whose program has connected. */
+  /** Returns the worker of a session whose program has connected. */
   Worker worker() {
-    return worker.orElseThrow();
+    return Objects.requireNonNull(worker);
   }
 
   public State state() {
@@ -207,7 +207,7 @@ public final class Session implements LeasedSession, WorkerSession {
       return;
     }
     state = State.JOINING;
-    joining = Optional.of(stream);
+    joining = stream;
     connectTimer.cancel();
     startTimer =
         timers.after(
@@ -217,13 +217,13 @@ public final class Session implements LeasedSession, WorkerSession {
 
   private void begin(Worker taken, CallStream stream, int version) {
     startTimer.cancel();
-    worker = Optional.of(taken);
+    worker = taken;
     taken.assign(this, assignment(taken), List.of(lease.ledger()::share, lease.time()::share));
     taken.whenLinked(() -> {
       if (state != State.JOINING) {
         return;
       }
-      joining = Optional.empty();
+      joining = null;
       stream
           .accept(ServerHello.accepted(version))
           .whenComplete((fd, failure) -> control.execute(() -> accepted(fd, failure)));
@@ -279,7 +279,11 @@ public final class Session implements LeasedSession, WorkerSession {
     startTimer.cancel();
     start.cancel();
     // Later, as with a worker: whoever ends a lease goes through its sessions just now.
-    worker.ifPresentOrElse(Worker::end, () -> control.execute(onGone));
+    if (worker != null) {
+      worker.end();
+    } else {
+      control.execute(onGone);
+    }
   }
 
   @Override
@@ -327,8 +331,10 @@ public final class Session implements LeasedSession, WorkerSession {
   }
 
   private void refuseJoining(String reason) {
-    joining.ifPresent(s -> s.refuse(ServerHello.refused(ServerHello.INTERNAL, reason)));
-    joining = Optional.empty();
+    if (joining != null) {
+      joining.refuse(ServerHello.refused(ServerHello.INTERNAL, reason));
+    }
+    joining = null;
   }
 
   private TextMessage assignment(Worker taken) {
@@ -346,7 +352,7 @@ public final class Session implements LeasedSession, WorkerSession {
         .put("environment", environment.text())
         .put("slot", slot)
         .put("inbox", 1)
-        .put("addressSlot", lease.topology().place().orElseThrow())
+        .put("addressSlot", Objects.requireNonNull(lease.topology().place()))
         .putIfPresent("leaseSlots", text(lease.time().leaseSlots(slot)))
         .putIfPresent("programSlots", text(lease.time().programSlots(slot)))
         .put(

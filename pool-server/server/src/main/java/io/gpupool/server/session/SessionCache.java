@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -58,7 +59,7 @@ final class SessionCache {
           Optional.ofNullable(kinds.get(message.require("kind"))).filter(kind -> hasPlace(worker));
       byte[] key = key(message.require("key"));
       switch (message.require("what")) {
-        case "get" -> get(worker, files, tenant, key, message);
+        case "get" -> get(worker, files.orElse(null), tenant, key, message);
         case "put" -> {
           int theirs = (int) message.requireNumber("descriptor", Integer.MAX_VALUE);
           files.ifPresent(kind -> put(worker, kind, tenant, key, theirs));
@@ -73,14 +74,14 @@ final class SessionCache {
   }
 
   private void get(
-      Worker worker, Optional<TenantFiles> files, String tenant, byte[] key, TextMessage message) {
-    if (files.isEmpty()) {
+      Worker worker, @Nullable TenantFiles files, String tenant, byte[] key, TextMessage message) {
+    if (files == null) {
       worker.send(answer(message).build());
       return;
     }
     begin(worker);
     disk.execute(() -> {
-      OptionalInt found = files.get().open(tenant, key);
+      OptionalInt found = files.open(tenant, key);
       control.execute(() -> {
         end(worker);
         if (found.isPresent()) {

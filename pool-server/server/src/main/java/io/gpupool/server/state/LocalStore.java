@@ -7,25 +7,26 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** The state of a pool of one server: in memory, and in a journal if it is to last. */
 public final class LocalStore implements StateStore {
   private record Watcher(String prefix, Consumer<List<Change>> listener) {}
 
   private final StateTable table;
-  private final Optional<Journal> journal;
+  private final @Nullable Journal journal;
 
   @GuardedBy("this")
   private final List<Watcher> watchers = new ArrayList<>();
 
-  private LocalStore(StateTable table, Optional<Journal> journal) {
+  private LocalStore(StateTable table, @Nullable Journal journal) {
     this.table = table;
     this.journal = journal;
   }
 
   /** Forgets everything when the process ends. */
   public static LocalStore inMemory() {
-    return new LocalStore(new StateTable(), Optional.empty());
+    return new LocalStore(new StateTable(), null);
   }
 
   /**
@@ -44,7 +45,7 @@ public final class LocalStore implements StateStore {
 
   static LocalStore over(StateTable table, Opening opening) throws StateException {
     Journal journal = opening.open(table);
-    LocalStore store = new LocalStore(table, Optional.of(journal));
+    LocalStore store = new LocalStore(table, journal);
     List<Write> unbound = new ArrayList<>();
     for (Entry entry : table.read("")) {
       if (entry.bound()) {
@@ -80,11 +81,13 @@ public final class LocalStore implements StateStore {
       return new Commit.Conflict(broken.get().key());
     }
     long revision = table.revision() + 1;
-    if (journal.isPresent()) {
-      journal.get().append(revision, writes);
+    if (journal != null) {
+      journal.append(revision, writes);
     }
     List<Change> changes = table.apply(revision, writes);
-    journal.ifPresent(j -> j.compactIfLarge(table));
+    if (journal != null) {
+      journal.compactIfLarge(table);
+    }
     for (Watcher watcher : watchers) {
       List<Change> seen =
           changes.stream().filter(c -> c.key().startsWith(watcher.prefix())).toList();
@@ -103,12 +106,14 @@ public final class LocalStore implements StateStore {
 
   @Override
   public synchronized Optional<String> trouble() {
-    return journal.flatMap(Journal::trouble);
+    return Optional.ofNullable(journal).flatMap(Journal::trouble);
   }
 
   @Override
   public synchronized void close() {
     watchers.clear();
-    journal.ifPresent(Journal::close);
+    if (journal != null) {
+      journal.close();
+    }
   }
 }

@@ -176,8 +176,8 @@ public final class RecordStore implements AutoCloseable {
   private synchronized void applyChanges(List<Change> changes) {
     for (Change change : changes) {
       try {
-        if (change.entry().isPresent()) {
-          records.put(change.key(), decode(change.entry().get()));
+        if (change.entry() != null) {
+          records.put(change.key(), decode(change.entry()));
         } else {
           records.remove(change.key());
         }

@@ -46,11 +46,11 @@ final class StateTable {
         case Write.Put put -> {
           Entry entry = new Entry(put.key(), put.value(), next, put.bound());
           entries.put(put.key(), entry);
-          changes.add(new Change(next, put.key(), Optional.of(entry)));
+          changes.add(new Change(next, put.key(), entry));
         }
         case Write.Delete delete -> {
           if (entries.remove(delete.key()) != null) {
-            changes.add(new Change(next, delete.key(), Optional.empty()));
+            changes.add(new Change(next, delete.key(), null));
           }
         }
       }

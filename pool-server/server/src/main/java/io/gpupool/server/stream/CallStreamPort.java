@@ -19,9 +19,9 @@ import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashSet;
-import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The TCP port of the call streams. It reads a handshake and passes the connection on; without TLS
@@ -38,13 +38,13 @@ public final class CallStreamPort {
   /**
    * Opens the port.
    *
-   * @param tls with which connections begin; empty: in clear text
+   * @param tls with which connections begin; null: in clear text
    * @param join takes each complete hello, on the event loop
    */
   public CallStreamPort(
       InetSocketAddress address,
       EventLoopGroup loops,
-      Optional<TlsContext> tls,
+      @Nullable TlsContext tls,
       BiConsumer<ClientHello, CallStream> join) {
     server =
         new ServerBootstrap()
@@ -61,11 +61,11 @@ public final class CallStreamPort {
                   protected void initChannel(EpollSocketChannel channel) {
                     StreamKeepAlive.enable(channel);
                     begin(channel);
-                    if (tls.isPresent()) {
+                    if (tls != null) {
                       HandshakeHandler handler =
                           new HandshakeHandler(
                               channel, join, () -> finish(channel), TlsHandOver::begin);
-                      channel.pipeline().addLast(new TlsGate(tls.get()), handler, new EarlyBytes());
+                      channel.pipeline().addLast(new TlsGate(tls), handler, new EarlyBytes());
                       return;
                     }
                     HandshakeHandler handler =

@@ -8,8 +8,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A count of wrong tokens by the address that showed them. Addresses that show many get late
@@ -52,11 +52,13 @@ public final class AuthFailureThrottle {
   }
 
   /** Notes a wrong token. */
-  public synchronized Answer note(Optional<SocketAddress> from) {
+  public synchronized Answer note(@Nullable SocketAddress from) {
     Object key =
-        from.<Object>map(
-                address -> address instanceof InetSocketAddress inet ? inet.getAddress() : address)
-            .orElse("");
+        switch (from) {
+          case InetSocketAddress inet -> inet.getAddress();
+          case null -> "";
+          default -> from;
+        };
     if (wrong.asMap().merge(key, 1, Integer::sum) <= FREE_OF_DELAY) {
       return Answer.NOW;
     }

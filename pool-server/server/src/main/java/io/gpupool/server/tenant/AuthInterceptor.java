@@ -23,6 +23,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -148,15 +149,15 @@ public final class AuthInterceptor implements ServerInterceptor {
     if (shown.isEmpty() && method.startsWith(SHOWN_IN_REQUEST)) {
       return calls.unproven(call, () -> next.startCall(call, headers));
     }
-    CompletableFuture<Void> ready = tokens.ready(shown);
+    CompletableFuture<Void> ready = tokens.ready(shown.orElse(null));
     if (ready.isDone()) {
-      return interceptCall(call, headers, next, shown, least.get());
+      return interceptCall(call, headers, next, shown.orElse(null), least.get());
     }
     DelayedListener<Q> waiting = new DelayedListener<>();
     ready.whenCompleteAsync(
         (done, failure) -> {
           try {
-            waiting.pass(interceptCall(call, headers, next, shown, least.get()));
+            waiting.pass(interceptCall(call, headers, next, shown.orElse(null), least.get()));
           } catch (RuntimeException e) {
             // Here gRPC does not see it, and the caller would wait for ever.
             LOG.error("{} failed", method, e);
@@ -173,7 +174,7 @@ public final class AuthInterceptor implements ServerInterceptor {
       ServerCall<Q, A> call,
       Metadata headers,
       ServerCallHandler<Q, A> next,
-      Optional<String> shown,
+      @Nullable String shown,
       Role least) {
     Optional<Principal> principal = tokens.authenticate(shown);
     if (principal.isEmpty()) {
@@ -202,12 +203,10 @@ public final class AuthInterceptor implements ServerInterceptor {
 
   /** Late, where its address has shown many wrong tokens. */
   private <Q, A> ServerCall.Listener<Q> refuseUnknown(
-      ServerCall<Q, A> call, Optional<String> shown) {
+      ServerCall<Q, A> call, @Nullable String shown) {
     String reason = tokens.rejectionReason(shown);
     SocketAddress remote = CallLimiter.remote(call);
-    if (shown.isEmpty()
-        || remote == null
-        || wrong.note(Optional.of(remote)) != AuthFailureThrottle.Answer.LATE) {
+    if (shown == null || remote == null || wrong.note(remote) != AuthFailureThrottle.Answer.LATE) {
       return refuse(call, Status.UNAUTHENTICATED, reason);
     }
     timers.after(

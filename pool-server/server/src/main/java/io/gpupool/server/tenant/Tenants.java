@@ -54,9 +54,9 @@ public final class Tenants {
     return records
         .get(RecordTypes.TENANTS, tenant)
         .map(Versioned::value)
-        .filter(t -> t.quota().maxPriority().isPresent())
-        .filter(t -> priority > t.quota().maxPriority().getAsInt())
-        .map(t -> new RejectionReason.PriorityTooHigh(tenant, t.quota().maxPriority().getAsInt()));
+        .map(t -> t.quota().maxPriority())
+        .filter(highest -> priority > highest)
+        .map(highest -> new RejectionReason.PriorityTooHigh(tenant, highest));
   }
 
   /** Makes one whose quota is set by hand. */

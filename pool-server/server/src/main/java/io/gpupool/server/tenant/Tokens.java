@@ -19,8 +19,8 @@ import java.security.SecureRandom;
 import java.util.Base64;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The tokens by which callers prove who they are: 256 random bits each, of which the pool keeps a
@@ -40,7 +40,7 @@ public final class Tokens {
   private final Audit audit;
   private final Timers timers;
   private final boolean required;
-  private final Optional<TokenVerifier> verifier;
+  private final @Nullable TokenVerifier verifier;
   private final SecureRandom random = new SecureRandom();
 
   /**
@@ -54,7 +54,7 @@ public final class Tokens {
       Audit audit,
       Timers timers,
       boolean required,
-      Optional<TokenVerifier> verifier) {
+      @Nullable TokenVerifier verifier) {
     this.records = records;
     this.audit = audit;
     this.timers = timers;
@@ -64,7 +64,7 @@ public final class Tokens {
 
   /** Makes tokens without a verifier of other issuers. */
   public Tokens(RecordStore records, Audit audit, Timers timers, boolean required) {
-    this(records, audit, timers, required, Optional.empty());
+    this(records, audit, timers, required, null);
   }
 
   public boolean required() {
@@ -80,84 +80,75 @@ public final class Tokens {
   }
 
   /**
-   * Completed once {@link #authenticate} can tell who shows this token, which may take an issuer's
+   * Completes once {@link #authenticate} knows the bearer of this token, which may take an issuer's
    * answer. For any thread.
    */
-  public CompletableFuture<Void> ready(Optional<String> token) {
-    return token
-        .filter(text -> required && verifier.isPresent() && TokenVerifier.isFor(text))
-        .map(text -> verifier.get().verified(text))
-        .orElseGet(() -> CompletableFuture.completedFuture(null));
+  public CompletableFuture<Void> ready(@Nullable String token) {
+    return required && verifier != null && token != null && TokenVerifier.isFor(token)
+        ? verifier.verified(token)
+        : CompletableFuture.completedFuture(null);
   }
 
-  /** Who shows this token, which must be {@link #ready}; empty if nobody is known by it. */
-  public Optional<Principal> authenticate(Optional<String> token) {
+  /** Returns the bearer of this token, which must be {@link #ready}; empty if nobody is known. */
+  public Optional<Principal> authenticate(@Nullable String token) {
     if (!required) {
       return Optional.of(Principal.ANYONE);
     }
-    if (verifier.isPresent() && token.filter(TokenVerifier::isFor).isPresent()) {
+    if (verifier != null && token != null && TokenVerifier.isFor(token)) {
       return verifier
-          .get()
-          .find(token.get())
+          .find(token)
           .filter(this::isOfUse)
           .map(identity ->
               new Principal(
                   identity.tenant(),
                   identity.podUid().isEmpty() ? Role.highestOf(identity.roles()) : Role.POD,
-                  Optional.empty(),
-                  Optional.of(identity)));
+                  null,
+                  identity));
     }
-    return token
+    return Optional.ofNullable(token)
         .map(TokenHash::of)
-        .flatMap(hash ->
-            valid(hash)
-                .map(known -> new Principal(known.tenant(), known.role(), Optional.of(hash))));
+        .flatMap(
+            hash -> valid(hash).map(known -> new Principal(known.tenant(), known.role(), hash)));
   }
 
-  /** Whether what was proved earlier would be believed now. */
+  /** Returns whether an earlier proof would be believed now. */
   public boolean stillHolds(Principal principal) {
     if (principal.podUid().isPresent()) {
       // Its lease ends with the pod, whose tokens are short-lived: programs outlive them.
       return true;
     }
-    if (principal.identity().isPresent()) {
-      return timers.wallMillis() < principal.identity().get().validUntilMillis()
-          && isOfUse(principal.identity().get());
+    if (principal.identity() != null) {
+      return timers.wallMillis() < principal.identity().validUntilMillis()
+          && isOfUse(principal.identity());
     }
-    return principal.token().isEmpty() || valid(principal.token().get()).isPresent();
+    return principal.token() == null || valid(principal.token()).isPresent();
   }
 
   /** Returns when the credentials of a principal expire, since 1970; empty: never. */
-  public OptionalLong expiresAtMillis(Principal principal) {
-    if (principal.identity().isPresent()) {
-      return OptionalLong.of(principal.identity().get().validUntilMillis());
+  public Optional<Long> expiresAtMillis(Principal principal) {
+    if (principal.identity() != null) {
+      return Optional.of(principal.identity().validUntilMillis());
     }
-    return principal
-        .token()
-        .flatMap(this::valid)
-        .map(Token::expiresAtMillis)
-        .orElseGet(OptionalLong::empty);
+    return Optional.ofNullable(principal.token()).flatMap(this::valid).map(Token::expiresAtMillis);
   }
 
-  /** Why nobody is known by what was shown, and what to do. */
-  public String rejectionReason(Optional<String> token) {
-    if (token.isEmpty()) {
-      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin of the pool makes"
-          + " one";
+  /** Returns the reason why the token names nobody, and the remedy. */
+  public String rejectionReason(@Nullable String token) {
+    if (token == null) {
+      return "a token is needed: set GPUPOOL_TOKEN or GPUPOOL_TOKEN_FILE; an admin of the pool"
+          + " makes one";
     }
-    if (verifier.isEmpty() || !TokenVerifier.isFor(token.get())) {
+    if (verifier == null || !TokenVerifier.isFor(token)) {
       return "the token is not known: it was mistyped, has expired or was revoked; ask an admin for"
           + " a new one";
     }
     return verifier
-        .get()
-        .find(token.get())
+        .find(token)
         .map(identity ->
             "the token is of tenant '"
                 + HolderName.plain(identity.tenant())
                 + "', which the pool does not have; an admin of the pool makes it")
-        .orElseGet(
-            () -> "the token is not valid here: " + verifier.get().rejectionReason(token.get()));
+        .orElseGet(() -> "the token is not valid here: " + verifier.rejectionReason(token));
   }
 
   /** Whether the pool has its tenant; who comes from a cluster needs none. */
@@ -235,11 +226,7 @@ public final class Tokens {
         RecordTypes.TOKENS,
         made.hash().text(),
         new Token(
-            tenant,
-            role,
-            nowMillis,
-            validMillis == 0 ? OptionalLong.empty() : OptionalLong.of(nowMillis + validMillis),
-            note));
+            tenant, role, nowMillis, validMillis == 0 ? null : nowMillis + validMillis, note));
     audit.note(
         transaction, principal, "token.create", tenant + "/" + made.hash().id(), role.text());
   }

@@ -33,9 +33,6 @@ import io.gpupool.server.tenant.Tenants;
 import io.gpupool.server.tenant.Tokens;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 
 /** A view of partitions, tenants and tokens as messages. */
 public final class AdminView {
@@ -140,8 +137,8 @@ public final class AdminView {
           "a partition has at least 1 MiB of memory, and 1 to 100 percent of compute");
     }
     return new Wanted(
-        size.getMemoryBytes() == 0 ? OptionalLong.empty() : OptionalLong.of(size.getMemoryBytes()),
-        percent == 0 ? Optional.empty() : Optional.of((int) Math.round(percent * 100)));
+        size.getMemoryBytes() == 0 ? null : size.getMemoryBytes(),
+        percent == 0 ? null : (int) Math.round(percent * 100));
   }
 
   public static Quota quota(io.gpupool.control.v1.Quota quota) throws RefusedException {
@@ -152,12 +149,10 @@ public final class AdminView {
           RefusedException.Why.INVALID, "a quota is a number from 0 to what there can be");
     }
     return new Quota(
-        quota.hasGpus()
-            ? OptionalLong.of(Math.round(quota.getGpus() * 1000))
-            : OptionalLong.empty(),
-        quota.hasMemoryBytes() ? OptionalLong.of(quota.getMemoryBytes()) : OptionalLong.empty(),
-        quota.hasLeases() ? OptionalInt.of(quota.getLeases()) : OptionalInt.empty(),
-        quota.hasMaxPriority() ? OptionalInt.of(quota.getMaxPriority()) : OptionalInt.empty());
+        quota.hasGpus() ? Math.round(quota.getGpus() * 1000) : null,
+        quota.hasMemoryBytes() ? quota.getMemoryBytes() : null,
+        quota.hasLeases() ? quota.getLeases() : null,
+        quota.hasMaxPriority() ? quota.getMaxPriority() : null);
   }
 
   public static Role role(io.gpupool.control.v1.Role role) throws RefusedException {
@@ -172,7 +167,7 @@ public final class AdminView {
   }
 
   private static PartitionInfo info(Gpu gpu, Partitions.Seen seen, Partition partition) {
-    Optional<String> name = Optional.of(partition.name());
+    String name = partition.name();
     PartitionInfo.Builder info =
         PartitionInfo.newBuilder()
             .setRef(
@@ -188,7 +183,9 @@ public final class AdminView {
             .setLeaving(partition.leaving())
             .addAllLeases(seen.division().leases(name).stream().map(LeaseId::text).toList())
             .setRevision(seen.revision());
-    partition.target().ifPresent(target -> info.setTarget(size(target)));
+    if (partition.target() != null) {
+      info.setTarget(size(partition.target()));
+    }
     return info.build();
   }
 
@@ -202,10 +199,18 @@ public final class AdminView {
   private TenantInfo info(String name, Versioned<Tenant> tenant) {
     Quota quota = tenant.value().quota();
     io.gpupool.control.v1.Quota.Builder message = io.gpupool.control.v1.Quota.newBuilder();
-    quota.milliGpus().ifPresent(millis -> message.setGpus(millis / 1000.0));
-    quota.memoryBytes().ifPresent(message::setMemoryBytes);
-    quota.leases().ifPresent(message::setLeases);
-    quota.maxPriority().ifPresent(message::setMaxPriority);
+    if (quota.milliGpus() != null) {
+      message.setGpus(quota.milliGpus() / 1000.0);
+    }
+    if (quota.memoryBytes() != null) {
+      message.setMemoryBytes(quota.memoryBytes());
+    }
+    if (quota.leases() != null) {
+      message.setLeases(quota.leases());
+    }
+    if (quota.maxPriority() != null) {
+      message.setMaxPriority(quota.maxPriority());
+    }
     ResourceUsage use = tenants.use(name);
     return TenantInfo.newBuilder()
         .setName(name)
@@ -231,7 +236,7 @@ public final class AdminView {
               case POD -> throw new IllegalArgumentException("pods have no tokens of the pool");
             })
         .setCreatedAtMillis(token.createdAtMillis())
-        .setExpiresAtMillis(token.expiresAtMillis().orElse(0))
+        .setExpiresAtMillis(Objects.requireNonNullElse(token.expiresAtMillis(), 0L))
         .setNote(token.note())
         .build();
   }

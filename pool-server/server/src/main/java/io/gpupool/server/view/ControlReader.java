@@ -11,6 +11,7 @@ import io.gpupool.server.tenant.Tokens;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader of the pool's state for other threads. It reads on the control thread, which lets it in.
@@ -29,7 +30,7 @@ public record ControlReader(
   }
 
   @Override
-  public CompletableFuture<Optional<UserInfo>> caller(Optional<String> token) {
+  public CompletableFuture<Optional<UserInfo>> caller(@Nullable String token) {
     return tokens
         .ready(token)
         .thenApplyAsync(
@@ -41,17 +42,17 @@ public record ControlReader(
                             principal.tenant(),
                             principal.role(),
                             principal.text(),
-                            tokens.expiresAtMillis(principal))),
+                            tokens.expiresAtMillis(principal).orElse(null))),
             control);
   }
 
   @Override
-  public CompletableFuture<String> refusal(Optional<String> token) {
+  public CompletableFuture<String> refusal(@Nullable String token) {
     return tokens.ready(token).thenApplyAsync(ready -> tokens.rejectionReason(token), control);
   }
 
   @Override
-  public CompletableFuture<Optional<PoolSnapshot>> read(Optional<String> token) {
+  public CompletableFuture<Optional<PoolSnapshot>> read(@Nullable String token) {
     return tokens
         .ready(token)
         .thenApplyAsync(
@@ -66,7 +67,7 @@ public record ControlReader(
 
   @Override
   public CompletableFuture<Optional<GpuHistory>> history(
-      Optional<String> token, String gpu, Window window) {
+      @Nullable String token, String gpu, Window window) {
     return tokens
         .ready(token)
         .thenApplyAsync(

@@ -42,7 +42,7 @@ public final class LeaseView {
     ListLeasesReply.Builder reply = ListLeasesReply.newBuilder();
     Map<String, ServerStatus> told = statuses.all();
     for (Lease lease : finder.all()) {
-      if (principal.maySee(lease.tenant(), lease.pod())) {
+      if (principal.maySee(lease.tenant(), lease.pod().orElse(null))) {
         reply.addLeases(info(lease, told));
       }
     }

@@ -38,7 +38,7 @@ public record QueueView(LeaseQueue queue, Capacity capacity, Timers timers) {
   }
 
   private static boolean maySee(Principal principal, LeaseSpec spec) {
-    return principal.maySee(spec.tenant(), spec.pod());
+    return principal.maySee(spec.tenant(), spec.pod().orElse(null));
   }
 
   private QueueInfo info(QueuePosition position) {

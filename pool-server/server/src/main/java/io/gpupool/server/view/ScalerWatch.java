@@ -8,11 +8,12 @@ import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.tenant.Tokens;
 import io.grpc.Context;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The pool as a scaler sees it: all of it for an admin, otherwise what its token may see. */
 public record ScalerWatch(Tokens tokens, PoolView view, Timers timers) implements PoolWatch {
   @Override
-  public Optional<PoolLoad> load(Optional<String> token) {
+  public Optional<PoolLoad> load(@Nullable String token) {
     // A stream goes on for as long as what was shown at its start is believed.
     return Optional.ofNullable(AuthInterceptor.principal())
         .filter(tokens::stillHolds)

@@ -7,6 +7,7 @@ import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.wire.BuildVersion;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -75,7 +76,7 @@ public final class ServerDirectory {
         .setComputePercent(part.share().computePercent())
         .setBackend(backendOf(part.gpu().server()))
         .setAddress(addressOf(part.gpu().server()).orElse(""))
-        .setPartition(part.partition().orElse(""))
+        .setPartition(Objects.requireNonNullElse(part.partition(), ""))
         .setHard(part.hard())
         .build();
   }

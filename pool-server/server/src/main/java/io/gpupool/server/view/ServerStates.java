@@ -4,6 +4,7 @@ package io.gpupool.server.view;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.cluster.IdleServerTracker;
+import io.gpupool.server.records.Drain;
 
 /** The states of the pool's servers: whether they drain, and since when they are idle. */
 public record ServerStates(Drains drains, IdleServerTracker idleServers) {
@@ -28,9 +29,6 @@ public record ServerStates(Drains drains, IdleServerTracker idleServers) {
 
   /** When a draining server ends its leases, since 1970; 0: not at all. */
   long drainDeadlineAtMillis(String server) {
-    return drains.of(server).stream()
-        .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
-        .findFirst()
-        .orElse(0);
+    return drains.of(server).map(Drain::deadlineAtMillis).orElse(0L);
   }
 }

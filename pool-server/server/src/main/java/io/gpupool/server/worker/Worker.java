@@ -9,10 +9,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,20 +29,20 @@ public final class Worker {
   /** Whether its assignment says what of the GPUs it is to see. */
   public final boolean seesAssigned;
 
-  /** Its own user id; empty where it has the server's. */
-  final OptionalLong user;
+  /** Its own user id; null where it has the server's. */
+  final @Nullable Long user;
 
   private final Timers timers;
   private final List<Runnable> onLink = new ArrayList<>();
-  private Optional<Process> process = Optional.empty();
-  private Optional<WorkerLink> link = Optional.empty();
-  private Optional<DescriptorInbox> inbox = Optional.empty();
-  private Optional<WorkerSession> session = Optional.empty();
+  private @Nullable Process process;
+  private @Nullable WorkerLink link;
+  private @Nullable DescriptorInbox inbox;
+  private @Nullable WorkerSession session;
   private boolean taken;
   private boolean ending;
   private boolean dead;
 
-  Worker(String token, boolean seesAssigned, OptionalLong user, Timers timers) {
+  Worker(String token, boolean seesAssigned, @Nullable Long user, Timers timers) {
     this.token = token;
     this.seesAssigned = seesAssigned;
     this.user = user;
@@ -49,11 +50,11 @@ public final class Worker {
   }
 
   public OptionalInt pid() {
-    return process.map(p -> OptionalInt.of((int) p.pid())).orElse(OptionalInt.empty());
+    return process == null ? OptionalInt.empty() : OptionalInt.of((int) process.pid());
   }
 
   Optional<WorkerSession> session() {
-    return session;
+    return Optional.ofNullable(session);
   }
 
   boolean isUsable() {
@@ -71,7 +72,7 @@ public final class Worker {
   }
 
   boolean isLinked() {
-    return link.isPresent();
+    return link != null;
   }
 
   /**
@@ -82,14 +83,14 @@ public final class Worker {
    */
   public void assign(
       WorkerSession to, TextMessage assignment, List<Supplier<FileDescriptor>> files) {
-    session = Optional.of(to);
+    session = to;
     whenLinked(() -> {
-      WorkerLink own = link.orElseThrow();
+      WorkerLink own = Objects.requireNonNull(link);
       own.send(assignment);
       try {
         files.forEach(file -> own.send(file.get()));
         DescriptorInbox opened = DescriptorInbox.open();
-        inbox = Optional.of(opened);
+        inbox = opened;
         own.send(opened.workersEnd());
       } catch (UncheckedIOException e) {
         to.end("its worker cannot have what it shares with the server: " + e.getCause());
@@ -97,14 +98,17 @@ public final class Worker {
     });
   }
 
-  /** A descriptor that the worker has handed over with a message. */
+  /** Takes a descriptor that the worker has handed over with a message. */
   public int takeDescriptor() throws IOException {
-    return inbox.orElseThrow(() -> new IOException("the worker has no session")).take();
+    if (inbox == null) {
+      throw new IOException("the worker has no session");
+    }
+    return inbox.take();
   }
 
   /** Runs when the worker listens, at once if it does; never if it dies before. */
   public void whenLinked(Runnable action) {
-    if (link.isPresent()) {
+    if (link != null) {
       action.run();
     } else {
       onLink.add(action);
@@ -113,14 +117,16 @@ public final class Worker {
 
   /** Tells it something; not if it does not listen yet, or any more. */
   public void send(TextMessage message) {
-    link.ifPresent(to -> to.send(message));
+    if (link != null) {
+      link.send(message);
+    }
   }
 
   /** The same, followed by a descriptor, which is closed here. */
   public void send(TextMessage message, FileDescriptor descriptor) {
-    if (link.isPresent()) {
-      link.get().send(message);
-      link.get().send(descriptor);
+    if (link != null) {
+      link.send(message);
+      link.send(descriptor);
     } else {
       Detaching.closeQuietly(descriptor);
     }
@@ -128,32 +134,33 @@ public final class Worker {
 
   /** Hands over the call stream; the worker must be linked. */
   public void attach(FileDescriptor stream) {
-    WorkerLink to = link.orElseThrow();
+    WorkerLink to = Objects.requireNonNull(link);
     to.send(TextMessage.ofType("attach").build());
     to.send(stream);
   }
 
   /** Hands over a connection with the program's worker of another link. */
   public void peer(int to, FileDescriptor stream) {
-    WorkerLink own = link.orElseThrow();
+    WorkerLink own = Objects.requireNonNull(link);
     own.send(TextMessage.ofType("peer").put("link", to).build());
     own.send(stream);
   }
 
   /** Says that there will be none. */
   public void peerFailed(int to, String why) {
-    link.orElseThrow().send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
+    Objects.requireNonNull(link)
+        .send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
   }
 
   void started(Process started) {
-    process = Optional.of(started);
+    process = started;
     if (ending) {
       started.destroyForcibly();
     }
   }
 
   void linked(WorkerLink to) {
-    link = Optional.of(to);
+    link = to;
     if (ending) {
       to.close();
       return;
@@ -169,8 +176,8 @@ public final class Worker {
       return;
     }
     ending = true;
-    if (link.isPresent()) {
-      link.get().close();
+    if (link != null) {
+      link.close();
       timers.after(KILL_AFTER_MILLIS, this::kill);
     } else {
       kill();
@@ -181,17 +188,19 @@ public final class Worker {
   void exited() {
     dead = true;
     onLink.clear();
-    link.ifPresent(WorkerLink::close);
-    inbox.ifPresent(DescriptorInbox::close);
-    inbox = Optional.empty();
+    if (link != null) {
+      link.close();
+    }
+    if (inbox != null) {
+      inbox.close();
+    }
+    inbox = null;
   }
 
   private void kill() {
-    if (!dead) {
-      process.ifPresent(p -> {
-        LOG.debug("killing worker {}", p.pid());
-        p.destroyForcibly();
-      });
+    if (!dead && process != null) {
+      LOG.debug("killing worker {}", process.pid());
+      process.destroyForcibly();
     }
   }
 }

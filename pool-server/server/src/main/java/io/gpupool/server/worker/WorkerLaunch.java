@@ -5,7 +5,7 @@ import io.gpupool.server.sandbox.Sandbox;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The launch of this server's workers: their command, arguments and sandbox.
@@ -46,7 +46,7 @@ public record WorkerLaunch(
    *
    * @param late its driver waits for the assignment
    */
-  ProcessBuilder process(String token, OptionalLong user, boolean late) {
+  ProcessBuilder process(String token, @Nullable Long user, boolean late) {
     List<String> all = new ArrayList<>(List.of("--control", control));
     all.addAll(arguments);
     if (late) {

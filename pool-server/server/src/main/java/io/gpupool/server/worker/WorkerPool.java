@@ -13,8 +13,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,8 +50,8 @@ public final class WorkerPool {
   private long started;
   private long failed;
 
-  /** What spares have in their environment; empty until somebody asks. */
-  private Optional<Map<String, String>> ofSpares = Optional.empty();
+  /** The environment of spares; null until somebody asks. */
+  private @Nullable Map<String, String> ofSpares;
 
   private Runnable onLast = () -> {};
   private Runnable onChanged = () -> {};
@@ -76,11 +76,10 @@ public final class WorkerPool {
     if (environment.isEmpty() || !launch.startsEarly()) {
       return false;
     }
-    if (ofSpares.isEmpty()) {
-      ofSpares =
-          Optional.of(Map.copyOf(launch.process("", OptionalLong.empty(), false).environment()));
+    if (ofSpares == null) {
+      ofSpares = Map.copyOf(launch.process("", null, false).environment());
     }
-    return !environment.missingIn(ofSpares.get()).isEmpty();
+    return !environment.missingIn(ofSpares).isEmpty();
   }
 
   /** A new worker with the driver's start put off until it has its assignment. */
@@ -188,7 +187,7 @@ public final class WorkerPool {
         new Worker(
             HexFormat.of().formatHex(bits),
             launch.seesAssigned(),
-            launch.sandbox().takeUser(),
+            launch.sandbox().takeUser().orElse(null),
             timers);
     byToken.put(worker.token, worker);
     worker.whenLinked(this::changed);

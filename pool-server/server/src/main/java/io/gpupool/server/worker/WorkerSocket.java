@@ -9,10 +9,10 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,7 +53,7 @@ public final class WorkerSocket {
   private final class Connection extends SimpleChannelInboundHandler<TextMessage> {
     private final EpollDomainSocketChannel channel;
     private final AtomicInteger unheard = new AtomicInteger();
-    private Optional<Worker> worker = Optional.empty();
+    private @Nullable Worker worker;
 
     Connection(EpollDomainSocketChannel channel) {
       this.channel = channel;
@@ -94,7 +94,11 @@ public final class WorkerSocket {
 
     @Override
     public void channelInactive(ChannelHandlerContext context) {
-      control.execute(() -> worker.ifPresent(Worker::end));
+      control.execute(() -> {
+        if (worker != null) {
+          worker.end();
+        }
+      });
     }
 
     @Override
@@ -104,22 +108,24 @@ public final class WorkerSocket {
     }
 
     private void onMessage(TextMessage message, int pid) {
-      if (worker.isEmpty()) {
+      if (worker == null) {
         worker =
             message.type().equals("hello")
-                ? workers.authenticate(message.get("token").orElse(""), pid)
-                : Optional.empty();
-        worker.ifPresent(w -> w.linked(new WorkerLink(channel)));
+                ? workers.authenticate(message.get("token").orElse(""), pid).orElse(null)
+                : null;
+        if (worker != null) {
+          worker.linked(new WorkerLink(channel));
+        }
         closeIfUnknown();
       } else if (message.type().equals("ready")) {
-        workers.ready(worker.get());
+        workers.ready(worker);
       } else {
-        worker.get().session().ifPresent(session -> session.onMessage(message));
+        worker.session().ifPresent(session -> session.onMessage(message));
       }
     }
 
     private void closeIfUnknown() {
-      if (worker.isEmpty() && channel.isOpen()) {
+      if (worker == null && channel.isOpen()) {
         LOG.warn("a stranger connected to the workers' control socket");
         channel.close();
       }

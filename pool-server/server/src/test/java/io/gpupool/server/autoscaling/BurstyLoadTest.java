@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -160,10 +160,9 @@ class BurstyLoadTest {
         queue.stream()
             .map(job -> new PendingRequest(job.gpus, "", nowMillis - job.sinceMillis))
             .toList();
-    Optional<ScalingTarget> before =
-        targets.isEmpty() ? Optional.empty() : Optional.of(targets.getLast());
+    ScalingTarget before = targets.isEmpty() ? null : targets.getLast();
     ScalingTarget target = Scaler.next(before, new PoolLoad(seen, waiting), POLICY, nowMillis);
-    if (!before.equals(Optional.of(target))) {
+    if (!Objects.equals(before, target)) {
       targets.add(target);
     }
     while (hosts.size() < target.servers()) {

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class ScalerTest {
@@ -51,8 +50,8 @@ class ScalerTest {
     PoolLoad idle = load(servers(0, LONG_MILLIS));
     ScalingTarget before = new ScalingTarget(2, 1_000_000);
     long soon = 1_000_000 + POLICY.delays().coolDownMillis() - 1;
-    assertThat(Scaler.next(Optional.of(before), idle, POLICY, soon)).isEqualTo(before);
-    assertThat(Scaler.next(Optional.of(before), idle, POLICY, soon + 1))
+    assertThat(Scaler.next(before, idle, POLICY, soon)).isEqualTo(before);
+    assertThat(Scaler.next(before, idle, POLICY, soon + 1))
         .isEqualTo(new ScalingTarget(1, soon + 1));
   }
 
@@ -104,7 +103,7 @@ class ScalerTest {
   }
 
   private static ScalingTarget next(int before, PoolLoad load, ScalingPolicy policy) {
-    return Scaler.next(Optional.of(new ScalingTarget(before, 0)), load, policy, 100_000_000);
+    return Scaler.next(new ScalingTarget(before, 0), load, policy, 100_000_000);
   }
 
   private static PoolLoad load(List<ServerLoad> servers, PendingRequest... waiting) {

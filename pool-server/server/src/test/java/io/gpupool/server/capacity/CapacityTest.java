@@ -10,8 +10,6 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.placement.PlacementTest;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -29,10 +27,10 @@ class CapacityTest {
 
   @Test
   void freeInPartitions_ofACutGpu_isTheirSizeWithoutTheirLeases() throws Exception {
-    Partitions.Wanted half = new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.empty());
+    Partitions.Wanted half = new Partitions.Wanted(4 * GIB, null);
     ground.partitions.create(Principal.ANYONE, gpu, "training", half, false, Set.of());
     Share eighth = new Share(GIB, Share.WHOLE_COMPUTE / 8);
-    ground.take(List.of(new Part(gpu, Optional.of("training"), eighth, false)));
+    ground.take(List.of(new Part(gpu, "training", eighth, false)));
     assertThat(ground.capacity.freeInPartitions(gpu))
         .isEqualTo(new Share(3 * GIB, 3 * Share.WHOLE_COMPUTE / 8));
     assertThat(ground.capacity.free(gpu))

@@ -5,16 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.driver.DriverOptions.Sharing;
-import java.util.Optional;
-import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class DriverOptionsTest {
   private static DriverOptions options(Sharing sharing, int inFlightBoundMillis) {
-    return new DriverOptions(
-        Optional.empty(), Optional.empty(), OptionalLong.empty(), sharing, inFlightBoundMillis);
+    return new DriverOptions(null, null, null, sharing, inFlightBoundMillis);
   }
 
   @Test

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,41 +26,41 @@ class DriverSearchTest {
 
   @Test
   void library_nowhere_isNotFoundAndThePathStaysAsItIs() {
-    assertThat(search.mayFind(Optional.empty(), Optional.of("/x"))).isFalse();
-    assertThat(search.libraryPath(Optional.of("/x"))).contains("/x");
-    assertThat(search.libraryPath(Optional.empty())).isEmpty();
+    assertThat(search.mayFind(null, "/x")).isFalse();
+    assertThat(search.libraryPath("/x")).contains("/x");
+    assertThat(search.libraryPath(null)).isEmpty();
   }
 
   @Test
   void library_named_isTakenAsThere() {
-    assertThat(search.mayFind(Optional.of(root), Optional.empty())).isTrue();
+    assertThat(search.mayFind(root, null)).isTrue();
   }
 
   @Test
   void library_onThePath_isFound() throws IOException {
     Files.createFile(root.resolve(LIBRARY));
-    assertThat(search.mayFind(Optional.empty(), Optional.of("/x:" + root))).isTrue();
+    assertThat(search.mayFind(null, "/x:" + root)).isTrue();
   }
 
   @Test
   void library_inTheLinkersCache_isFound() throws IOException {
     cache(LIBRARY);
-    assertThat(search.mayFind(Optional.empty(), Optional.empty())).isTrue();
+    assertThat(search.mayFind(null, null)).isTrue();
   }
 
   @Test
   void cache_absent_leavesItToTheLinker() throws IOException {
     Files.delete(root.resolve("etc/ld.so.cache"));
-    assertThat(search.mayFind(Optional.empty(), Optional.empty())).isTrue();
-    assertThat(search.libraryPath(Optional.empty())).isEmpty();
+    assertThat(search.mayFind(null, null)).isTrue();
+    assertThat(search.libraryPath(null)).isEmpty();
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"usr/lib", "lib64"})
   void library_inAFolderOfTheLinker_isFoundWithoutAPath(String folder) throws IOException {
     put(folder);
-    assertThat(search.mayFind(Optional.empty(), Optional.empty())).isTrue();
-    assertThat(search.libraryPath(Optional.empty())).isEmpty();
+    assertThat(search.mayFind(null, null)).isTrue();
+    assertThat(search.libraryPath(null)).isEmpty();
   }
 
   @ParameterizedTest
@@ -70,10 +69,10 @@ class DriverSearchTest {
   void library_whereContainersHaveIt_isPutOnThePath(String folder) throws IOException {
     put(folder);
     String added = root.resolve(folder).toString();
-    assertThat(search.mayFind(Optional.empty(), Optional.empty())).isTrue();
-    assertThat(search.libraryPath(Optional.empty())).contains(added);
-    assertThat(search.libraryPath(Optional.of(""))).contains(added);
-    assertThat(search.libraryPath(Optional.of("/x:/y"))).contains("/x:/y:" + added);
+    assertThat(search.mayFind(null, null)).isTrue();
+    assertThat(search.libraryPath(null)).contains(added);
+    assertThat(search.libraryPath("")).contains(added);
+    assertThat(search.libraryPath("/x:/y")).contains("/x:/y:" + added);
   }
 
   private void put(String folder) throws IOException {

@@ -17,6 +17,7 @@ import io.gpupool.server.state.StateException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class GpuHealthTest {
@@ -29,13 +30,19 @@ class GpuHealthTest {
   private final RecordStore records;
   private final Capacity capacity;
   private final ConcurrentLinkedQueue<Runnable> later = new ConcurrentLinkedQueue<>();
-  private Optional<String> verdict = Optional.empty();
+  private @Nullable String verdict;
   private final GpuHealth health;
 
   GpuHealthTest() throws StateException {
     records = new RecordStore(LocalStore.inMemory(), RecordTypes.ALL);
     capacity = new Capacity(List.of(FIRST, SECOND), records);
-    health = new GpuHealth(List.of(FIRST, SECOND), uuid -> verdict, records, timers, later::add);
+    health =
+        new GpuHealth(
+            List.of(FIRST, SECOND),
+            uuid -> Optional.ofNullable(verdict),
+            records,
+            timers,
+            later::add);
   }
 
   @Test
@@ -71,11 +78,11 @@ class GpuHealthTest {
     onReading("sample uuid=GPU-a condition=ok");
     onReading("fault uuid=GPU-a xid=79");
 
-    verdict = Optional.of("a trial failed: no");
+    verdict = "a trial failed: no";
     afterTrial(GpuCondition.REST_MILLIS);
     assertThat(capacity.ailment(FIRST).map(GpuFault::problem)).hasValue("a trial failed: no");
 
-    verdict = Optional.empty();
+    verdict = null;
     afterTrial(2 * GpuCondition.REST_MILLIS);
     assertThat(capacity.ailment(FIRST)).isEmpty();
     assertThat(capacity.free(FIRST).memoryBytes()).isEqualTo(8L << 30);

@@ -16,8 +16,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -35,14 +33,13 @@ class UseHistoryTest {
   private GrantedLease grant(String tenant, double part) throws Exception {
     LeaseSpec request =
         Ground.request(
-            new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of()),
+            new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of()),
             tenant);
     return ground.grant(request, parts(request));
   }
 
   private List<Part> parts(LeaseSpec request) {
-    return List.of(new Part(gpu, Optional.empty(), request.requirements().shareOf(gpu), false));
+    return List.of(new Part(gpu, null, request.requirements().shareOf(gpu), false));
   }
 
   private List<Sample> hour() {
@@ -108,14 +105,12 @@ class UseHistoryTest {
   @Test
   void open_afterARestart_goesOnWithWhatThereWas() {
     UseHistory first =
-        UseHistory.open(
-            List.of(gpu), ground.leases, ground.timers, Optional.of(folder), Runnable::run);
+        UseHistory.open(List.of(gpu), ground.leases, ground.timers, folder, Runnable::run);
     first.start();
     ground.timers.pass(100_000);
     first.close();
     UseHistory second =
-        UseHistory.open(
-            List.of(gpu), ground.leases, ground.timers, Optional.of(folder), Runnable::run);
+        UseHistory.open(List.of(gpu), ground.leases, ground.timers, folder, Runnable::run);
     assertThat(second.of(gpu.uuid(), Window.hour, tenant -> true).orElseThrow().samples())
         .hasSize(10);
     assertThat(second.of("GPU-of-another-server", Window.hour, tenant -> true)).isEmpty();

@@ -5,19 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.net.URI;
-import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class KubernetesOptionsTest {
   private static KubernetesOptions options(Set<String> admins, Set<String> readers) {
     return new KubernetesOptions(
-        URI.create("https://api"),
-        Optional.empty(),
-        Optional.empty(),
-        KubernetesOptions.AUDIENCE,
-        admins,
-        readers);
+        URI.create("https://api"), null, null, KubernetesOptions.AUDIENCE, admins, readers);
   }
 
   @Test

@@ -27,7 +27,6 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -64,16 +63,15 @@ public final class TestIssuer implements AutoCloseable {
 
   /** What a server is told of it. */
   public OidcOptions options() {
-    return new OidcOptions(
-        url(), AUDIENCE, OidcOptions.TENANT_CLAIM, OidcOptions.ROLE_CLAIM, Optional.empty());
+    return new OidcOptions(url(), AUDIENCE, OidcOptions.TENANT_CLAIM, OidcOptions.ROLE_CLAIM, null);
   }
 
   /** The same as a Kubernetes cluster's API server, with an admin and a reader. */
   public KubernetesOptions cluster() {
     return new KubernetesOptions(
         url(),
-        Optional.empty(),
-        Optional.empty(),
+        null,
+        null,
         KubernetesOptions.AUDIENCE,
         Set.of("system/controller"),
         Set.of("system/node"));

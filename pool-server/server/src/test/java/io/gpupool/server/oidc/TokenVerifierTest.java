@@ -38,8 +38,7 @@ class TokenVerifierTest {
             List.of(
                 new KubernetesIssuer(
                     issuer.cluster(), keys(new ClusterKeySource(issuer.cluster()))),
-                new OidcIssuer(
-                    issuer.options(), keys(new IssuerKeySource(issuer.url(), Optional.empty())))),
+                new OidcIssuer(issuer.options(), keys(new IssuerKeySource(issuer.url(), null)))),
             () -> System.currentTimeMillis() + passedMillis.get());
   }
 
@@ -313,8 +312,7 @@ class TokenVerifierTest {
   void options_issuerInClearText_isRefusedBeyondThisMachine() {
     for (String url :
         new String[] {"http://192.0.2.1", "https://a.example/?x", "ftp://a.example", "a"}) {
-      assertThatThrownBy(
-              () -> new OidcOptions(URI.create(url), "gpupool", "t", "r", Optional.empty()))
+      assertThatThrownBy(() -> new OidcOptions(URI.create(url), "gpupool", "t", "r", null))
           .as(url)
           .hasMessageContaining("--oidc-issuer");
     }

@@ -15,7 +15,7 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -52,37 +52,30 @@ class ServerOptionsTest {
 
   @Test
   void options_thatGuardNothing_areRefused(@TempDir Path folder) {
-    TlsFiles roots =
-        new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(folder.resolve("ca.pem")));
-    assertThatThrownBy(() -> options(roots, AuthOptions.Method.none, Optional.empty()))
+    TlsFiles roots = TlsFiles.trusting(folder.resolve("ca.pem"));
+    assertThatThrownBy(() -> options(roots, AuthOptions.Method.none, null))
         .hasMessageContaining("--tls-client-ca")
         .hasMessageContaining("--tls-cert");
     OidcOptions issuer =
-        new OidcOptions(URI.create("https://a.example"), "gpupool", "t", "r", Optional.empty());
-    assertThatThrownBy(() -> options(TlsFiles.NONE, AuthOptions.Method.none, Optional.of(issuer)))
+        new OidcOptions(URI.create("https://a.example"), "gpupool", "t", "r", null);
+    assertThatThrownBy(() -> options(TlsFiles.NONE, AuthOptions.Method.none, issuer))
         .hasMessageContaining("--auth tokens");
   }
 
   @Test
   void options_whoeverConnectsMayDoAnything_isDevelopment(@TempDir Path folder) {
-    Optional<Path> file = Optional.of(folder.resolve("x.pem"));
-    assertThat(options(TlsFiles.NONE, AuthOptions.Method.none, Optional.empty()).isDevelopment())
+    Path file = folder.resolve("x.pem");
+    assertThat(options(TlsFiles.NONE, AuthOptions.Method.none, null).isDevelopment()).isTrue();
+    assertThat(
+            options(new TlsFiles(file, file, null), AuthOptions.Method.none, null).isDevelopment())
         .isTrue();
     assertThat(
-            options(
-                    new TlsFiles(file, file, Optional.empty()),
-                    AuthOptions.Method.none,
-                    Optional.empty())
-                .isDevelopment())
-        .isTrue();
-    assertThat(
-            options(new TlsFiles(file, file, file), AuthOptions.Method.none, Optional.empty())
-                .isDevelopment())
+            options(new TlsFiles(file, file, file), AuthOptions.Method.none, null).isDevelopment())
         .isFalse();
   }
 
   private static ServerOptions options(
-      TlsFiles tls, AuthOptions.Method auth, Optional<OidcOptions> oidc) {
+      TlsFiles tls, AuthOptions.Method auth, @Nullable OidcOptions oidc) {
     return new ServerOptions(
         new GpuOptions(
             new GpuSpec("soft:1"), DriverOptions.DEFAULT, GpuOptions.MissingPtx.fail, Map.of()),
@@ -90,7 +83,7 @@ class ServerOptionsTest {
         NameOptions.DEFAULT,
         StateOptions.IN_MEMORY,
         new TlsOptions(tls, null, false),
-        new AuthOptions(auth, oidc.orElse(null), null),
+        new AuthOptions(auth, oidc, null),
         new WorkerOptions(WorkerCommand.onThisJava("none", List.of()), 0, true),
         ServerLimits.DEFAULT);
   }

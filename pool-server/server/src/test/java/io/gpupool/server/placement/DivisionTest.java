@@ -12,10 +12,11 @@ import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.rejection.RejectionReason;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class DivisionTest {
@@ -77,7 +78,7 @@ class DivisionTest {
         division = division.release(lease);
       }
       assertThat(division.allocations()).isEmpty();
-      assertThat(division.partitions()).noneMatch(p -> p.leaving() || p.target().isPresent());
+      assertThat(division.partitions()).noneMatch(p -> p.leaving() || p.target() != null);
       assertSound(division, List.of());
     }
     assertThat(done).as("each kind of change took place").doesNotContain(0);
@@ -105,12 +106,14 @@ class DivisionTest {
         .isSubsetOf(live)
         .hasSameSizeAs(live);
     Share cut = division.partitions().stream().map(Partition::size).reduce(Share.NONE, Share::plus);
-    assertThat(GPU.whole().covers(cut.plus(division.granted(Optional.empty())))).isTrue();
+    assertThat(GPU.whole().covers(cut.plus(division.granted(null)))).isTrue();
     for (Partition partition : division.partitions()) {
-      assertThat(partition.size().covers(division.granted(Optional.of(partition.name())))).isTrue();
-      assertThat(partition.target().map(partition.size()::equals).orElse(false)).isFalse();
+      assertThat(partition.size().covers(division.granted(partition.name()))).isTrue();
+      assertThat(
+              Optional.ofNullable(partition.target()).map(partition.size()::equals).orElse(false))
+          .isFalse();
     }
-    assertThat(division.allocations().stream().map(Allocation::partition).flatMap(Optional::stream))
+    assertThat(division.allocations().stream().map(Allocation::partition).filter(Objects::nonNull))
         .allMatch(name -> division.partition(name).isPresent());
   }
 
@@ -161,19 +164,18 @@ class DivisionTest {
             .create(new Partition("ours", HALF, true, Set.of("blue")), GPU)
             .create(new Partition("any", new Share(250 * MIB, 2500), false, Set.of()), GPU);
     List<Offer> offers = division.offers(GPU);
-    GpuRequirements fifth = ask(new GpuRequirements.Size.Memory(200 * MIB), Optional.empty());
-    assertThat(placed(fifth, "blue", offers).partition()).contains("ours");
+    GpuRequirements fifth = ask(new GpuRequirements.Size.Memory(200 * MIB), null);
+    assertThat(placed(fifth, "blue", offers).partition()).isEqualTo("ours");
     assertThat(placed(fifth, "blue", offers).hard()).isTrue();
-    assertThat(placed(fifth, "red", offers).partition()).isNotEqualTo(Optional.of("ours"));
-    GpuRequirements named = ask(new GpuRequirements.Size.Fraction(1), Optional.of("ours"));
+    assertThat(Optional.ofNullable(placed(fifth, "red", offers).partition()))
+        .isNotEqualTo(Optional.of("ours"));
+    GpuRequirements named = ask(new GpuRequirements.Size.Fraction(1), "ours");
     assertThat(placed(named, "blue", offers).share()).isEqualTo(HALF);
     assertThat(Placement.place(named, "red", offers))
         .isEqualTo(new Outcome.Unsatisfiable(new RejectionReason.NoPartition("ours")));
-    GpuRequirements half = ask(new GpuRequirements.Size.Fraction(0.5), Optional.of("any"));
+    GpuRequirements half = ask(new GpuRequirements.Size.Fraction(0.5), "any");
     assertThat(placed(half, "red", offers).share()).isEqualTo(new Share(125 * MIB, 1250));
-    assertThat(
-            Placement.place(
-                ask(new GpuRequirements.Size.Fraction(1), Optional.empty()), "blue", offers))
+    assertThat(Placement.place(ask(new GpuRequirements.Size.Fraction(1), null), "blue", offers))
         .as("the whole of a GPU that is cut")
         .isInstanceOf(Outcome.Unsatisfiable.class);
   }
@@ -183,12 +185,12 @@ class DivisionTest {
     return ((Outcome.Placed) Placement.place(requirements, tenant, offers)).parts().getFirst();
   }
 
-  private static GpuRequirements ask(GpuRequirements.Size size, Optional<String> partition) {
-    return new GpuRequirements(1, size, OptionalInt.empty(), List.of(), partition, false);
+  private static GpuRequirements ask(GpuRequirements.Size size, @Nullable String partition) {
+    return new GpuRequirements(1, size, null, List.of(), partition, false);
   }
 
   private static Allocation allocation(String lease, String partition, Share share) {
-    return new Allocation(new LeaseId(lease), Optional.of(partition), share);
+    return new Allocation(new LeaseId(lease), partition, share);
   }
 
   private static Share share(Random random) {

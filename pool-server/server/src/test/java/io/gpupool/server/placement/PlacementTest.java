@@ -19,7 +19,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -122,8 +121,7 @@ public class PlacementTest {
     Capacity capacity = ground.capacity;
     ground.take(List.of(part(gpu("s", 0, GIB), new Share(1 << 20, 9500))));
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Memory(1 << 20), OptionalInt.of(600), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Memory(1 << 20), 600, List.of());
     assertThat(Placement.place(requirements, "", capacity.snapshot()))
         .isInstanceOf(Outcome.NoCapacity.class);
   }
@@ -133,17 +131,11 @@ public class PlacementTest {
     Capacity capacity = new Ground(List.of(gpu("a", 0, GIB), gpu("b", 0, GIB))).capacity;
     GpuRequirements onB =
         new GpuRequirements(
-            1,
-            new GpuRequirements.Size.Fraction(1),
-            OptionalInt.empty(),
-            List.of(Selector.in("server", "B")));
+            1, new GpuRequirements.Size.Fraction(1), null, List.of(Selector.in("server", "B")));
     assertThat(placed(onB, capacity).getFirst().gpu().server()).isEqualTo("b");
     GpuRequirements none =
         new GpuRequirements(
-            1,
-            new GpuRequirements.Size.Fraction(1),
-            OptionalInt.empty(),
-            List.of(Selector.in("model", "*A100*")));
+            1, new GpuRequirements.Size.Fraction(1), null, List.of(Selector.in("model", "*A100*")));
     assertThat(
             ((Outcome.Unsatisfiable) Placement.place(none, "", capacity.snapshot()))
                 .reason()
@@ -278,9 +270,9 @@ public class PlacementTest {
     return new GpuRequirements(
         gpus,
         new GpuRequirements.Size.Fraction(1),
-        OptionalInt.empty(),
+        null,
         List.of(),
-        Optional.empty(),
+        null,
         false,
         spread,
         oneServer);
@@ -326,8 +318,7 @@ public class PlacementTest {
   }
 
   private static GpuRequirements ask(Random random) {
-    OptionalInt compute =
-        random.nextInt(4) == 0 ? OptionalInt.of(100 + random.nextInt(9901)) : OptionalInt.empty();
+    Integer compute = random.nextInt(4) == 0 ? 100 + random.nextInt(9901) : null;
     GpuRequirements.Size size =
         random.nextBoolean()
             ? new GpuRequirements.Size.Fraction((1 + random.nextInt(100)) / 100.0)
@@ -336,39 +327,31 @@ public class PlacementTest {
   }
 
   static Part part(Gpu gpu, Share share) {
-    return new Part(gpu, Optional.empty(), share, false);
+    return new Part(gpu, null, share, false);
   }
 
   private static Gpu chosen(List<Selector> selectors, Gpu... gpus) {
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), selectors);
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, selectors);
     return placed(requirements, new Ground(List.of(gpus)).capacity).getFirst().gpu();
   }
 
   private static Optional<String> partition(
       GpuRequirements requirements, String tenant, Offer... offers) {
-    return ((Outcome.Placed) Placement.place(requirements, tenant, List.of(offers)))
-        .parts()
-        .getFirst()
-        .partition();
+    return Optional.ofNullable(
+        ((Outcome.Placed) Placement.place(requirements, tenant, List.of(offers)))
+            .parts()
+            .getFirst()
+            .partition());
   }
 
   private static GpuRequirements spread(int gpus) {
     return new GpuRequirements(
-        gpus,
-        new GpuRequirements.Size.Fraction(0.25),
-        OptionalInt.empty(),
-        List.of(),
-        Optional.empty(),
-        false,
-        true,
-        false);
+        gpus, new GpuRequirements.Size.Fraction(0.25), null, List.of(), null, false, true, false);
   }
 
   private static GpuRequirements fraction(int gpus, double part) {
-    return new GpuRequirements(
-        gpus, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
+    return new GpuRequirements(gpus, new GpuRequirements.Size.Fraction(part), null, List.of());
   }
 
   public static Gpu gpu(String server, int ordinal, long memory) {

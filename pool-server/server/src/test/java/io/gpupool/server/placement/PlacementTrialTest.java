@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -41,7 +40,7 @@ class PlacementTrialTest {
       return new GpuRequirements(
           gpus,
           new GpuRequirements.Size.Memory(memory * MEMORY / TENTHS),
-          OptionalInt.of(compute * Share.WHOLE_COMPUTE / TENTHS),
+          compute * Share.WHOLE_COMPUTE / TENTHS,
           List.of());
     }
   }

@@ -8,8 +8,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.rejection.InvalidFieldException;
-import java.util.Optional;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -30,14 +28,11 @@ class LeaseChangeTest {
   @Test
   void of_whatIsThere_isWhatChanges() throws Exception {
     assertThat(LeaseChange.of(request().setComputePercent(12.5).build()))
-        .isEqualTo(new LeaseChange(OptionalInt.of(1250), Optional.empty(), Optional.empty()));
+        .isEqualTo(new LeaseChange(1250, null, null));
     LeaseChange all =
         LeaseChange.of(
             request().setComputePercent(100).setHard(false).setClass_(LEASE_CLASS_LATENCY).build());
-    assertThat(all)
-        .isEqualTo(
-            new LeaseChange(
-                OptionalInt.of(10_000), Optional.of(false), Optional.of(LeaseClass.LATENCY)));
+    assertThat(all).isEqualTo(new LeaseChange(10_000, false, LeaseClass.LATENCY));
     assertThat(all.text()).isEqualTo("100 % compute, lendable, class latency");
   }
 

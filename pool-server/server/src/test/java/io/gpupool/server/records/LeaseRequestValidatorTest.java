@@ -22,7 +22,6 @@ import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.rejection.InvalidFieldException;
 import java.util.List;
-import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -32,9 +31,7 @@ class LeaseRequestValidatorTest {
     assertThat(
             LeaseRequestValidator.check(LeaseRequest.getDefaultInstance(), Principal.ANYONE)
                 .requirements())
-        .isEqualTo(
-            new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of()));
+        .isEqualTo(new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of()));
   }
 
   @Test

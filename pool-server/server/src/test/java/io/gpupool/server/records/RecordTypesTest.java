@@ -34,8 +34,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Random;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
@@ -129,9 +127,9 @@ class RecordTypesTest {
                 share(),
                 random.nextBoolean(),
                 new HashSet<>(some(this::text)),
-                maybe(this::share),
+                maybe(this::share).orElse(null),
                 random.nextBoolean())),
-        some(() -> new Allocation(new LeaseId(text()), maybe(this::text), share())));
+        some(() -> new Allocation(new LeaseId(text()), maybe(this::text).orElse(null), share())));
   }
 
   private GrantRecord grant() {
@@ -142,13 +140,15 @@ class RecordTypesTest {
         new LeaseOwner(
             new HolderName(text(), random.nextInt(), text(), text()),
             text(),
-            maybe(() -> new LeasePod(text(), text(), text(), some(this::text), maybe(this::text)))
+            maybe(() ->
+                    new LeasePod(
+                        text(), text(), text(), some(this::text), maybe(this::text).orElse(null)))
                 .orElse(null)),
-        maybe(() -> TokenHash.of(text())),
+        maybe(() -> TokenHash.of(text())).orElse(null),
         some(() ->
             new GrantRecord.PartRecord(
                 new GpuKey(text(), text()),
-                maybe(this::text),
+                maybe(this::text).orElse(null),
                 share(),
                 random.nextBoolean(),
                 random.nextInt(1001))),
@@ -158,15 +158,15 @@ class RecordTypesTest {
             random.nextBoolean() ? 0 : 86_400_000,
             random.nextBoolean() ? 0 : 60_000),
         random.nextBoolean() ? LeaseClass.BATCH : LeaseClass.LATENCY,
-        maybe(this::text));
+        maybe(this::text).orElse(null));
   }
 
   private Quota quota() {
     return new Quota(
-        random.nextBoolean() ? OptionalLong.empty() : OptionalLong.of(random.nextInt(1000)),
-        random.nextBoolean() ? OptionalLong.empty() : OptionalLong.of(random.nextLong(1L << 50)),
-        random.nextBoolean() ? OptionalInt.empty() : OptionalInt.of(random.nextInt(100)),
-        random.nextBoolean() ? OptionalInt.empty() : OptionalInt.of(random.nextInt(2001) - 1000));
+        random.nextBoolean() ? null : (long) random.nextInt(1000),
+        random.nextBoolean() ? null : random.nextLong(1L << 50),
+        random.nextBoolean() ? null : random.nextInt(100),
+        random.nextBoolean() ? null : random.nextInt(2001) - 1000);
   }
 
   private Token token() {
@@ -174,9 +174,7 @@ class RecordTypesTest {
         text(),
         List.of(Role.READ_ONLY, Role.USER, Role.ADMIN).get(random.nextInt(3)),
         random.nextLong(1L << 42),
-        random.nextBoolean()
-            ? OptionalLong.empty()
-            : OptionalLong.of(1 + random.nextLong(1L << 42)),
+        random.nextBoolean() ? null : 1 + random.nextLong(1L << 42),
         text());
   }
 

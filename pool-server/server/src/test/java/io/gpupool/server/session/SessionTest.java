@@ -34,7 +34,6 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -135,8 +134,7 @@ class SessionTest {
 
   private Lease grant(double part, LeaseLimits limits) {
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       return ground

@@ -33,8 +33,6 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -65,7 +63,7 @@ class SessionsTest {
           workers,
           ground.timers,
           Runnable::run,
-          new PeerDialer(ground.capacity.members(), LOOPS, Optional.empty()),
+          new PeerDialer(ground.capacity.members(), LOOPS, null),
           new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
           Runnable::run);
 
@@ -144,15 +142,14 @@ class SessionsTest {
   private Session session(long validMillis) throws Exception {
     ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
     Tokens.Made token = ground.tokens.create(Principal.ANYONE, "blue", Role.USER, validMillis, "");
-    Principal principal = ground.tokens.authenticate(Optional.of(token.text())).orElseThrow();
+    Principal principal = ground.tokens.authenticate(token.text()).orElseThrow();
     return sessions.open(
         grant("blue", principal), Ground.HOLDER, principal, DriverEnvironment.NONE);
   }
 
   private Lease grant(String tenant, Principal principal) throws Exception {
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(0.25), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(0.25), null, List.of());
     Outcome.Placed placed =
         (Outcome.Placed) Placement.place(requirements, tenant, ground.capacity.snapshot());
     return ground

@@ -73,7 +73,7 @@ class LocalStoreTest {
       assertThat(heard).isEmpty();
       store.commit(List.of(), List.of(put("a/2", "z"), new Write.Delete("a/1")));
       assertThat(heard).extracting(Change::key).containsExactly("a/2", "a/1");
-      assertThat(heard.get(1).entry()).isEmpty();
+      assertThat(heard.get(1).entry()).isNull();
       assertThat(heard).allMatch(change -> change.revision() > before.revision());
     }
   }

@@ -27,9 +27,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,8 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 class TenantsTest {
   private static final long GIB = 1L << 30;
   private static final long HOUR_MILLIS = 3_600_000;
-  private static final Quota ONE_LEASE =
-      new Quota(OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(1), OptionalInt.empty());
+  private static final Quota ONE_LEASE = new Quota(null, null, 1, null);
 
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8 * GIB);
   private final Ground ground = new Ground(List.of(gpu));
@@ -46,17 +42,17 @@ class TenantsTest {
   @Test
   void token_whileItIsValid_saysWhoCalls() throws Exception {
     Tokens.Made made = token("blue", Role.USER, HOUR_MILLIS);
-    Principal principal = ground.tokens.authenticate(Optional.of(made.text())).orElseThrow();
-    assertThat(principal).isEqualTo(new Principal("blue", Role.USER, Optional.of(made.hash())));
+    Principal principal = ground.tokens.authenticate(made.text()).orElseThrow();
+    assertThat(principal).isEqualTo(new Principal("blue", Role.USER, made.hash()));
     assertThat(made.text()).startsWith("gpupool_").hasSize(51);
     assertThat(made.toString()).doesNotContain(made.text());
-    assertThat(ground.tokens.authenticate(Optional.of(made.text() + "x"))).isEmpty();
-    assertThat(ground.tokens.authenticate(Optional.empty())).isEmpty();
+    assertThat(ground.tokens.authenticate(made.text() + "x")).isEmpty();
+    assertThat(ground.tokens.authenticate(null)).isEmpty();
     assertThat(principal.mayUse("blue")).isTrue();
     assertThat(principal.mayUse("red")).isFalse();
     assertThat(principal.mayUse("")).isFalse();
     ground.timers.pass(HOUR_MILLIS);
-    assertThat(ground.tokens.authenticate(Optional.of(made.text()))).isEmpty();
+    assertThat(ground.tokens.authenticate(made.text())).isEmpty();
     assertThat(ground.tokens.stillHolds(principal)).isFalse();
   }
 
@@ -65,12 +61,12 @@ class TenantsTest {
     Tokens.Made revoked = token("blue", Role.ADMIN, 0);
     Tokens.Made other = ground.tokens.create(Principal.ANYONE, "blue", Role.USER, 0, "");
     ground.tokens.revoke(Principal.ANYONE, revoked.hash().id());
-    assertThat(ground.tokens.authenticate(Optional.of(revoked.text()))).isEmpty();
-    assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isPresent();
+    assertThat(ground.tokens.authenticate(revoked.text())).isEmpty();
+    assertThat(ground.tokens.authenticate(other.text())).isPresent();
     ground.tenants.delete(Principal.ANYONE, "blue", 0);
-    assertThat(ground.tokens.authenticate(Optional.of(other.text()))).isEmpty();
+    assertThat(ground.tokens.authenticate(other.text())).isEmpty();
     ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
-    assertThat(ground.tokens.authenticate(Optional.of(other.text())))
+    assertThat(ground.tokens.authenticate(other.text()))
         .as("a tenant of the same name is another")
         .isEmpty();
   }
@@ -123,37 +119,25 @@ class TenantsTest {
 
   @Test
   void refusal_gpuHeldByAnotherTenant_doesNotSayWhatItRuns() throws Exception {
-    Principal red = new Principal("red", Role.USER, Optional.empty());
+    Principal red = new Principal("red", Role.USER, null);
     ask("blue", 1);
     Asked asked = new Asked();
     GpuRequirements whole =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
-    ground.queue.ask(
-        new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked, Optional.empty());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
+    ground.queue.ask(new LeaseSpec(whole, 0, 0, Ground.HOLDER, red, "red"), asked, null);
     assertThat(asked.reason)
         .contains("lease L1 (another tenant's, 8.0 GiB")
         .doesNotContain("python");
-    ground.queue.ask(Ground.request(whole, ""), asked, Optional.empty());
+    ground.queue.ask(Ground.request(whole, ""), asked, null);
     assertThat(asked.reason).contains("lease L1 (pid 123 python on box");
   }
 
   @Test
   void quota_eachLimit_holds() throws Exception {
-    assertLimit(
-        new Quota(OptionalLong.of(499), none(), OptionalInt.empty(), OptionalInt.empty()),
-        "0.499 GPUs");
-    assertLimit(
-        new Quota(none(), OptionalLong.of(4 * GIB - 1), OptionalInt.empty(), OptionalInt.empty()),
-        "4.0 GiB of GPU memory");
-    assertLimit(
-        new Quota(none(), none(), OptionalInt.empty(), OptionalInt.of(-1)),
-        "priority of at most -1");
-    ground.tenants.create(
-        Principal.ANYONE,
-        "exact",
-        new Quota(
-            OptionalLong.of(500), OptionalLong.of(4 * GIB), OptionalInt.of(1), OptionalInt.of(0)));
+    assertLimit(new Quota(499L, null, null, null), "0.499 GPUs");
+    assertLimit(new Quota(null, 4 * GIB - 1, null, null), "4.0 GiB of GPU memory");
+    assertLimit(new Quota(null, null, null, -1), "priority of at most -1");
+    ground.tenants.create(Principal.ANYONE, "exact", new Quota(500L, 4 * GIB, 1, 0));
     assertThat(ask("exact", 0.5).granted).isNotNull();
   }
 
@@ -177,7 +161,7 @@ class TenantsTest {
     assertRefused(
         Why.NOT_FOUND, () -> ground.tokens.create(Principal.ANYONE, "red", Role.USER, 0, ""));
     assertRefused(Why.NOT_FOUND, () -> ground.tokens.revoke(Principal.ANYONE, "000000000000"));
-    Partitions.Wanted half = new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.empty());
+    Partitions.Wanted half = new Partitions.Wanted(4 * GIB, null);
     assertRefused(
         Why.NOT_FOUND,
         () -> ground.partitions.create(Principal.ANYONE, gpu, "p", half, false, Set.of("red")));
@@ -201,12 +185,11 @@ class TenantsTest {
         BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder).orElseThrow();
     assertThat(Files.getPosixFilePermissions(file))
         .isEqualTo(PosixFilePermissions.fromString("rw-------"));
-    Principal admin =
-        ground.tokens.authenticate(Optional.of(Files.readString(file).strip())).orElseThrow();
+    Principal admin = ground.tokens.authenticate(Files.readString(file).strip()).orElseThrow();
     assertThat(admin.role()).isEqualTo(Role.ADMIN);
     assertThat(BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder))
         .isEmpty();
-    ground.tokens.revoke(admin, admin.token().orElseThrow().id());
+    ground.tokens.revoke(admin, admin.token().id());
     assertThat(BootstrapToken.ensure(ground.records, ground.tokens, ground.timers, folder))
         .isPresent();
   }
@@ -229,10 +212,6 @@ class TenantsTest {
     return ground.tokens.create(Principal.ANYONE, tenant, role, validMillis, "a note");
   }
 
-  private static OptionalLong none() {
-    return OptionalLong.empty();
-  }
-
   private Asked ask(String tenant, double part) {
     return ask(tenant, part, 0, 0);
   }
@@ -241,15 +220,14 @@ class TenantsTest {
     Asked asked = new Asked();
     ground.queue.ask(
         new LeaseSpec(
-            new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of()),
+            new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of()),
             priority,
             waitMillis,
             Ground.HOLDER,
             Principal.ANYONE,
             tenant),
         asked,
-        Optional.empty());
+        null);
     return asked;
   }
 

@@ -24,9 +24,9 @@ import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Connects a call stream and shakes hands. The channel it gives has read nothing beyond the
@@ -57,9 +57,14 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
    *
    * @param address with the host's address looked up
    * @param host what the certificate of the server must be of
-   * @param tls with what the connection begins; empty: in clear text
+   * @param tls with what the connection begins; null: in clear text
    */
-  public record Target(InetSocketAddress address, String host, Optional<TlsContext> tls) {}
+  public record Target(InetSocketAddress address, String host, @Nullable TlsContext tls) {
+    /** Whether the connection is encrypted. */
+    public boolean isEncrypted() {
+      return tls != null;
+    }
+  }
 
   /**
    * Connects and says hello.
@@ -82,9 +87,11 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
               @Override
               protected void initChannel(EpollSocketChannel channel) {
                 StreamKeepAlive.enable(channel);
-                target.tls().ifPresent(tls -> channel.pipeline().addLast(dialer.encrypting(tls)));
+                if (target.tls() != null) {
+                  channel.pipeline().addLast(dialer.encrypting(target.tls()));
+                }
                 channel.pipeline().addLast(dialer);
-                if (target.tls().isPresent()) {
+                if (target.isEncrypted()) {
                   channel.pipeline().addLast(new EarlyBytes());
                 }
               }
@@ -106,7 +113,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   /** Over TLS bytes cannot be counted; those that are too many wait for who takes them. */
   private int nextBytes() {
-    return target.tls().isPresent() ? TLS_READ_BYTES : missingBytes;
+    return target.isEncrypted() ? TLS_READ_BYTES : missingBytes;
   }
 
   @Override

@@ -28,7 +28,6 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -45,7 +44,7 @@ public final class HttpPort implements AutoCloseable {
   private static final int BACKLOG = 1024;
   private static final int THREADS = 2;
 
-  private final Optional<TlsContext> tls;
+  private final @Nullable TlsContext tls;
   private final HttpLimits limits;
   private final EventLoopGroup loops;
   private final ExecutorService threads;
@@ -57,7 +56,7 @@ public final class HttpPort implements AutoCloseable {
   /** A handler, and the filters before it. */
   private record Answering(HttpHandler handler, List<Filter> filters) {}
 
-  private HttpPort(Optional<TlsContext> tls, HttpLimits limits, String threadNames) {
+  private HttpPort(@Nullable TlsContext tls, HttpLimits limits, String threadNames) {
     this.tls = tls;
     this.limits = limits;
     loops = EventLoops.create(threadNames + "loop", THREADS);
@@ -68,17 +67,17 @@ public final class HttpPort implements AutoCloseable {
   /**
    * Opens the port; nothing is answered before {@link #serve}.
    *
-   * @param tls what it speaks TLS with, which stays the caller's; empty: it does not
+   * @param tls what it speaks TLS with, which stays the caller's; null: it does not
    * @param threadNames what the names of its threads begin with
    * @throws IOException if it is taken
    */
   public static HttpPort open(
-      InetSocketAddress address, Optional<TlsContext> tls, String threadNames) throws IOException {
+      InetSocketAddress address, @Nullable TlsContext tls, String threadNames) throws IOException {
     return open(address, tls, threadNames, HttpLimits.USUAL);
   }
 
   static HttpPort open(
-      InetSocketAddress address, Optional<TlsContext> tls, String threadNames, HttpLimits limits)
+      InetSocketAddress address, @Nullable TlsContext tls, String threadNames, HttpLimits limits)
       throws IOException {
     HttpPort port = new HttpPort(tls, limits, threadNames);
     try {
@@ -131,11 +130,11 @@ public final class HttpPort implements AutoCloseable {
   private void begin(EpollSocketChannel channel) {
     connections.add(channel);
     table.add(channel);
-    tls.ifPresent(context -> {
-      SslHandler encrypting = TlsEngines.accepting(context);
+    if (tls != null) {
+      SslHandler encrypting = TlsEngines.accepting(tls);
       encrypting.setHandshakeTimeoutMillis(limits.headMillis());
       channel.pipeline().addLast(encrypting);
-    });
+    }
     channel
         .pipeline()
         .addLast(

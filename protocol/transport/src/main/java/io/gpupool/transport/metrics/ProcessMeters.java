@@ -36,19 +36,21 @@ import org.jspecify.annotations.Nullable;
 public final class ProcessMeters implements AutoCloseable {
   private final CompositeMeterRegistry registry = new CompositeMeterRegistry();
   private final MeterPage page = new MeterPage();
-  private final Optional<MeterRegistry> sent;
+  private final @Nullable MeterRegistry sent;
   private final JvmGcMetrics collections = new JvmGcMetrics();
 
   /**
    * Begins to measure.
    *
    * @param process its name for the collector
-   * @param collector where measurements are sent; empty: nowhere
+   * @param collector where measurements are sent; null: nowhere
    */
-  public ProcessMeters(String process, Optional<OtlpCollector> collector) {
+  public ProcessMeters(String process, @Nullable OtlpCollector collector) {
     registry.add(page.registry());
-    sent = collector.map(to -> sender(process, to));
-    sent.ifPresent(registry::add);
+    sent = collector == null ? null : sender(process, collector);
+    if (sent != null) {
+      registry.add(sent);
+    }
     registry.config().meterFilter(new BinderMeters());
     new JvmMemoryMetrics().bindTo(registry);
     collections.bindTo(registry);
@@ -95,7 +97,7 @@ public final class ProcessMeters implements AutoCloseable {
 
   /** The registry of what the collector is sent and {@link #page} does not show. */
   public Optional<MeterRegistry> sent() {
-    return sent;
+    return Optional.ofNullable(sent);
   }
 
   /** A gauge that has no value while it is not known; its unit may be empty. */

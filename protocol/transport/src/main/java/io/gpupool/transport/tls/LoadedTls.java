@@ -10,6 +10,7 @@ import java.security.PrivateKey;
 import java.security.Signature;
 import java.security.cert.X509Certificate;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 import javax.net.ssl.KeyManager;
@@ -34,9 +35,9 @@ record LoadedTls(SSLContext context, @Nullable X509Certificate certificate) {
     try {
       X509Certificate own = null;
       KeyManager[] keys = null;
-      if (files.certificate().isPresent()) {
-        Path certificate = files.certificate().get();
-        Path keyFile = files.key().orElseThrow();
+      Path certificate = files.certificate();
+      if (certificate != null) {
+        Path keyFile = Objects.requireNonNull(files.key());
         List<X509Certificate> chain = PemFile.certificates(certificate);
         PrivateKey key = PemFile.privateKey(keyFile);
         requirePair(certificate.toString(), keyFile.toString(), chain.getFirst(), key);
@@ -78,7 +79,7 @@ record LoadedTls(SSLContext context, @Nullable X509Certificate certificate) {
   /** Returns the JDK's own roots where the system has none. */
   private static TrustManager[] trusted(TlsFiles files)
       throws GeneralSecurityException, IOException {
-    Optional<Path> roots = files.trusted().or(LoadedTls::system);
+    Optional<Path> roots = Optional.ofNullable(files.trusted()).or(LoadedTls::system);
     TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
     if (roots.isEmpty()) {
       factory.init((KeyStore) null);

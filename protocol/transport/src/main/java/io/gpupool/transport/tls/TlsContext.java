@@ -98,7 +98,7 @@ public final class TlsContext implements AutoCloseable {
 
   /** Returns whether the other side has to show a certificate. */
   public boolean asksForCertificates() {
-    return files.trusted().isPresent();
+    return files.trusted() != null;
   }
 
   /** Returns when the own certificate expires, if there is one. */

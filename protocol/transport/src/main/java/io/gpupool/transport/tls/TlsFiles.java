@@ -2,29 +2,34 @@
 package io.gpupool.transport.tls;
 
 import java.nio.file.Path;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The PEM files of one side of TLS.
  *
  * @param certificate the own certificate, followed by those that lead to its root
  * @param key of the certificate, PKCS#8, not encrypted
- * @param trusted the roots of the other side's certificates; empty: a server asks for none, a
- *     client trusts the roots of its machine
+ * @param trusted the roots of the other side's certificates; null: a server asks for none, a client
+ *     trusts the roots of its machine
  */
-public record TlsFiles(Optional<Path> certificate, Optional<Path> key, Optional<Path> trusted) {
+public record TlsFiles(@Nullable Path certificate, @Nullable Path key, @Nullable Path trusted) {
   /** None at all. */
-  public static final TlsFiles NONE =
-      new TlsFiles(Optional.empty(), Optional.empty(), Optional.empty());
+  public static final TlsFiles NONE = new TlsFiles(null, null, null);
 
   public TlsFiles {
-    if (certificate.isPresent() != key.isPresent()) {
+    if ((certificate == null) != (key == null)) {
       throw new IllegalArgumentException(
-          certificate.isPresent()
-              ? "--tls-cert " + certificate.get() + " needs its key: give --tls-key FILE, too"
-              : "--tls-key " + key.orElseThrow() + " needs its certificate: give --tls-cert FILE");
+          certificate != null
+              ? "--tls-cert " + certificate + " needs its key: give --tls-key FILE, too"
+              : "--tls-key " + key + " needs its certificate: give --tls-cert FILE");
     }
+  }
+
+  /** The roots alone: no certificate is shown. */
+  public static TlsFiles trusting(@Nullable Path roots) {
+    return new TlsFiles(null, null, roots);
   }
 
   public boolean areNone() {
@@ -32,6 +37,8 @@ public record TlsFiles(Optional<Path> certificate, Optional<Path> key, Optional<
   }
 
   Stream<Path> all() {
-    return Stream.of(certificate, key, trusted).flatMap(Optional::stream);
+    return Stream.of(certificate, key, trusted)
+        .filter(Objects::nonNull)
+        .map(Objects::requireNonNull);
   }
 }

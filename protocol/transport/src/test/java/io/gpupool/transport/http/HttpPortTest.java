@@ -172,7 +172,7 @@ class HttpPortTest {
     port =
         HttpPort.open(
             loopback(),
-            Optional.of(TlsContext.of(TestAuthority.server(issued, Optional.empty()))),
+            TlsContext.of(TestAuthority.server(issued, Optional.empty())),
             "test-https-",
             patient());
     port.serve(this::handle);
@@ -183,10 +183,7 @@ class HttpPortTest {
     awaitDisplaced(strangers);
     Socket clear = connect();
     send(clear, "GET / HTTP/1.1\r\n\r\n");
-    SSLContext trusting =
-        TlsContext.of(
-                new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(authority.root())))
-            .context();
+    SSLContext trusting = TlsContext.of(TlsFiles.trusting(authority.root())).context();
     try (HttpClient client = HttpClient.newBuilder().sslContext(trusting).build()) {
       HttpResponse<String> answer =
           client.send(
@@ -197,7 +194,7 @@ class HttpPortTest {
   }
 
   private void serve(HttpLimits limits) throws IOException {
-    port = HttpPort.open(loopback(), Optional.empty(), "test-http-", limits);
+    port = HttpPort.open(loopback(), null, "test-http-", limits);
     port.serve(this::handle);
   }
 

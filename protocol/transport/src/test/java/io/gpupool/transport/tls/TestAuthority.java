@@ -108,11 +108,11 @@ public final class TestAuthority {
 
   /** The files of a server with this certificate. */
   public static TlsFiles server(Issued issued, Optional<Path> clientRoots) {
-    return new TlsFiles(Optional.of(issued.certificate()), Optional.of(issued.key()), clientRoots);
+    return new TlsFiles(issued.certificate(), issued.key(), clientRoots.orElse(null));
   }
 
   /** The files of a client that shows no certificate. */
   public TlsFiles client() {
-    return new TlsFiles(Optional.empty(), Optional.empty(), Optional.of(root));
+    return TlsFiles.trusting(root);
   }
 }

@@ -105,8 +105,7 @@ class TlsContextTest {
 
   @Test
   void files_halfAPair_isRefused() {
-    assertThatThrownBy(() ->
-            new TlsFiles(Optional.of(first.certificate()), Optional.empty(), Optional.empty()))
+    assertThatThrownBy(() -> new TlsFiles(first.certificate(), null, null))
         .hasMessageContaining("--tls-key");
   }
 

@@ -19,8 +19,8 @@ import io.gpupool.server.tenant.Audit;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -55,7 +55,7 @@ public final class Drains {
   private final LeaseQueue queue;
   private final Timers timers;
   private final String server;
-  private Optional<Timers.Cancellable> eviction = Optional.empty();
+  private Timers.@Nullable Cancellable eviction;
   private boolean stopping;
 
   public Drains(
@@ -84,20 +84,17 @@ public final class Drains {
   /**
    * Has a server grant nothing more.
    *
-   * @param deadlineMillis when its leases are ended, from now on; empty: not at all
+   * @param deadlineMillis when its leases are ended, from now on; null: not at all
    */
-  public void drain(Principal principal, String name, OptionalLong deadlineMillis)
+  public void drain(Principal principal, String name, @Nullable Long deadlineMillis)
       throws RefusedException, StateException {
     requireKnown(name);
-    if (deadlineMillis.orElse(0) < 0 || deadlineMillis.orElse(0) > MAX_DEADLINE_MILLIS) {
+    if (deadlineMillis != null && (deadlineMillis < 0 || deadlineMillis > MAX_DEADLINE_MILLIS)) {
       throw new RefusedException(
           RefusedException.Why.INVALID, "the deadline is over a year from now");
     }
     long nowMillis = timers.wallMillis();
-    OptionalLong deadlineAtMillis =
-        deadlineMillis.isPresent()
-            ? OptionalLong.of(nowMillis + deadlineMillis.getAsLong())
-            : OptionalLong.empty();
+    Long deadlineAtMillis = deadlineMillis != null ? nowMillis + deadlineMillis : null;
     records.update(transaction -> {
       long sinceMillis =
           transaction.get(RecordTypes.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
@@ -110,8 +107,8 @@ public final class Drains {
           principal,
           "server.drain",
           name,
-          deadlineAtMillis.isPresent()
-              ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis.getAsLong())
+          deadlineAtMillis != null
+              ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis)
               : "");
     });
   }
@@ -142,7 +139,7 @@ public final class Drains {
           transaction.putBound(
               RecordTypes.DRAINS,
               server,
-              new Drain(Principal.POOL.text(), timers.wallMillis(), OptionalLong.empty(), true));
+              new Drain(Principal.POOL.text(), timers.wallMillis(), null, true));
         }
       });
     } catch (StateException e) {
@@ -190,12 +187,14 @@ public final class Drains {
   }
 
   private void applyDrain() {
-    eviction.ifPresent(Timers.Cancellable::cancel);
+    if (eviction != null) {
+      eviction.cancel();
+    }
     eviction =
-        of(server).stream()
-            .flatMapToLong(drain -> drain.deadlineAtMillis().stream())
-            .mapToObj(at -> timers.after(Math.max(0, at - timers.wallMillis()), this::evict))
-            .findFirst();
+        of(server)
+            .map(Drain::deadlineAtMillis)
+            .map(at -> timers.after(Math.max(0, at - timers.wallMillis()), this::evict))
+            .orElse(null);
     queue.dispatch();
   }
 

@@ -133,7 +133,7 @@ public final class Reconciler {
       leases.endRecorded(
           lease,
           record
-              .flatMap(GrantRecord::ending)
+              .map(GrantRecord::ending)
               .filter(reason -> !reason.isEmpty())
               .orElse("it was ended at another server"));
       return;

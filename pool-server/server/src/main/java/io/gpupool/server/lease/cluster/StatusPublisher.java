@@ -11,9 +11,11 @@ import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,7 +35,7 @@ public final class StatusPublisher {
   private final Members members;
   private final String server;
   private final Timers timers;
-  private Optional<ServerStatus> told = Optional.empty();
+  private @Nullable ServerStatus told;
 
   public StatusPublisher(RecordStore records, Members members, String server, Timers timers) {
     this.records = records;
@@ -49,9 +51,9 @@ public final class StatusPublisher {
 
   /** In how many milliseconds to look again. */
   private long tell(ServerStatus now) {
-    Optional<ServerStatus> steady = Optional.of(now.withoutAges());
+    ServerStatus steady = now.withoutAges();
     boolean isThere = records.get(RecordTypes.SERVER_STATUSES, server).isPresent();
-    if (!members.lives(server) || (isThere && steady.equals(told))) {
+    if (!members.lives(server) || (isThere && Objects.equals(steady, told))) {
       return EACH_MILLIS;
     }
     try {

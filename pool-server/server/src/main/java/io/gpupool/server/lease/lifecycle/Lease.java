@@ -87,7 +87,7 @@ public final class Lease {
 
   /** The token with which the lease was asked for. */
   public Optional<TokenHash> token() {
-    return grant.token();
+    return Optional.ofNullable(grant.token());
   }
 
   /** The pod that the lease is for. */

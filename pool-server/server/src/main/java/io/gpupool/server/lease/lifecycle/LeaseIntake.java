@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -47,7 +48,7 @@ final class LeaseIntake {
       LeaseId id = granted.getKey();
       GrantRecord record = granted.getValue();
       Optional<List<Part>> parts = store.parts(record, capacity);
-      Optional<String> over = expiryReason(record, parts);
+      Optional<String> over = expiryReason(record, parts.orElse(null));
       if (over.isPresent()) {
         store.free(id, members::isThis, over.get());
         LOG.info("lease {} is gone: {}", id, over.get());
@@ -57,7 +58,7 @@ final class LeaseIntake {
     }
   }
 
-  private Optional<String> expiryReason(GrantRecord record, Optional<List<Part>> parts) {
+  private Optional<String> expiryReason(GrantRecord record, @Nullable List<Part> parts) {
     if (record.isEnding()) {
       return Optional.of("it had ended");
     }
@@ -66,7 +67,7 @@ final class LeaseIntake {
       return Optional.of(
           "server " + store.server() + ", which has some of its GPUs, was started anew");
     }
-    return parts.isEmpty() ? Optional.of("its GPUs are not there any more") : Optional.empty();
+    return parts == null ? Optional.of("its GPUs are not there any more") : Optional.empty();
   }
 
   /**

@@ -24,8 +24,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -49,7 +51,7 @@ public final class LeaseService {
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
 
   /** A lease that is being recorded; a look at the records may find it already. */
-  private Optional<LeaseId> pendingGrant = Optional.empty();
+  private @Nullable LeaseId pendingGrant;
 
   private Consumer<Lease> ending = lease -> {};
 
@@ -109,14 +111,14 @@ public final class LeaseService {
    * this server's GPUs or held here.
    */
   public void adopt(LeaseId id) {
-    if (!leases.containsKey(id) && !pendingGrant.equals(Optional.of(id))) {
+    if (!leases.containsKey(id) && !Objects.equals(pendingGrant, id)) {
       intake.adopt(id);
     }
   }
 
   /** A lease on other servers' GPUs, as this one sees it without taking it in. */
   Optional<Lease> remote(LeaseId id) {
-    return pendingGrant.equals(Optional.of(id)) ? Optional.empty() : intake.remote(id);
+    return Objects.equals(pendingGrant, id) ? Optional.empty() : intake.remote(id);
   }
 
   /**
@@ -133,7 +135,7 @@ public final class LeaseService {
       List<Part> parts,
       LeaseSecret secret,
       LeaseHold hold,
-      Optional<String> queueKey)
+      @Nullable String queueKey)
       throws IOException, RefusedException {
     if (leases.size() >= MAX_LEASES) {
       throw new IOException("it has " + MAX_LEASES + " leases");
@@ -141,14 +143,14 @@ public final class LeaseService {
     LeaseId id = store.nextId();
     GrantRecord record = store.record(spec, secret.hash(), parts);
     Lease lease = factory.make(id, record, parts);
-    pendingGrant = Optional.of(id);
+    pendingGrant = id;
     try {
       store.grant(id, record, parts, spec.principal(), queueKey);
     } catch (StateException | RefusedException | RuntimeException e) {
       close(lease);
       throw e;
     } finally {
-      pendingGrant = Optional.empty();
+      pendingGrant = null;
     }
     lease.startAtHolderRevision(store.holderRevision(id));
     lease.add(hold);

@@ -140,7 +140,7 @@ final class LeaseStateMachine {
     return switch (row.to()) {
       case HELD -> new LeaseState.Held();
       case RETURNING -> new LeaseState.Returning();
-      case GRACE -> row.grace().<LeaseState>map(LeaseState.Grace::new).orElse(before);
+      case GRACE -> row.grace() == null ? before : new LeaseState.Grace(row.grace());
       case ENDING -> ending(before, reason);
       case GONE -> new LeaseState.Gone();
     };

@@ -27,6 +27,7 @@ import io.gpupool.server.state.Transaction;
 import io.gpupool.server.tenant.Audit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
@@ -92,14 +93,18 @@ public final class LeaseUpdates {
           "lease "
               + id
               + " is ending"
-              + before.ending().filter(why -> !why.isEmpty()).map(why -> ": " + why).orElse("")
+              + Optional.ofNullable(before.ending())
+                  .filter(why -> !why.isEmpty())
+                  .map(why -> ": " + why)
+                  .orElse("")
               + "; ask for a new one");
     }
     List<PartRecord> parts = new ArrayList<>();
     for (PartRecord part : before.parts()) {
       parts.add(update(transaction, id, part, change));
     }
-    GrantRecord after = before.with(parts, change.leaseClass().orElse(before.leaseClass()));
+    GrantRecord after =
+        before.with(parts, Objects.requireNonNullElse(change.leaseClass(), before.leaseClass()));
     count(transaction, before, after);
     transaction.put(RecordTypes.GRANTS, id.text(), after);
     audit.note(transaction, principal, "lease.update", id.text(), change.text());
@@ -111,8 +116,9 @@ public final class LeaseUpdates {
       throws RefusedException {
     Division division =
         transaction.get(RecordTypes.DIVISIONS, part.gpu().text()).orElse(Division.UNDIVIDED);
-    boolean hard = change.hard().orElse(part.hard());
-    Optional<Partition> partition = part.partition().flatMap(division::partition);
+    boolean hard = Objects.requireNonNullElse(change.hard(), part.hard());
+    Optional<Partition> partition =
+        Optional.ofNullable(part.partition()).flatMap(division::partition);
     if (!hard && partition.filter(Partition::hard).isPresent()) {
       throw new RefusedException(
           RefusedException.Why.IN_USE,
@@ -122,10 +128,10 @@ public final class LeaseUpdates {
               + partition.get().name()
               + "', whose leases are hard");
     }
-    if (change.computeBasisPoints().isEmpty()) {
+    if (change.computeBasisPoints() == null) {
       return new PartRecord(part.gpu(), part.partition(), part.share(), hard, part.milliGpus());
     }
-    int compute = change.computeBasisPoints().getAsInt();
+    int compute = change.computeBasisPoints();
     requireTimeSlices(id, part.gpu().server());
     Gpu gpu = capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu()));
     Division after =
@@ -195,7 +201,7 @@ public final class LeaseUpdates {
     int free = division.free(part.partition(), gpu.whole()).computeBasisPoints();
     String others =
         division.allocations().stream()
-            .filter(a -> a.partition().equals(part.partition()) && !a.lease().equals(id))
+            .filter(a -> Objects.equals(a.partition(), part.partition()) && !a.lease().equals(id))
             .map(Allocation::lease)
             .map(LeaseId::text)
             .collect(Collectors.joining(", "));
@@ -206,7 +212,9 @@ public final class LeaseUpdates {
             + " cannot have "
             + LeaseChange.percent(compute)
             + " compute of "
-            + part.partition().map(name -> "partition '" + name + "' of ").orElse("")
+            + Optional.ofNullable(part.partition())
+                .map(name -> "partition '" + name + "' of ")
+                .orElse("")
             + gpu.label()
             + ": "
             + LeaseChange.percent(free)

@@ -4,8 +4,8 @@ package io.gpupool.server.lease.lifecycle;
 import io.gpupool.server.lease.model.GraceReason;
 import io.gpupool.server.lease.model.LeaseState.Phase;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A row of the table of transitions.
@@ -20,11 +20,11 @@ record Transition(
     Set<LeaseFact> when,
     Set<LeaseFact> unless,
     Phase to,
-    Optional<GraceReason> grace,
+    @Nullable GraceReason grace,
     List<LeaseEffect> effects) {
 
   static Transition from(Phase from, LeaseEvent on) {
-    return new Transition(from, on, Set.of(), Set.of(), from, Optional.empty(), List.of());
+    return new Transition(from, on, Set.of(), Set.of(), from, null, List.of());
   }
 
   Transition when(LeaseFact... facts) {
@@ -36,12 +36,12 @@ record Transition(
   }
 
   Transition to(Phase other, LeaseEffect... runs) {
-    return new Transition(from, on, when, unless, other, Optional.empty(), List.of(runs));
+    return new Transition(from, on, when, unless, other, null, List.of(runs));
   }
 
   Transition toGrace(GraceReason reason) {
     return new Transition(
-        from, on, when, unless, Phase.GRACE, Optional.of(reason), List.of(LeaseEffect.START_GRACE));
+        from, on, when, unless, Phase.GRACE, reason, List.of(LeaseEffect.START_GRACE));
   }
 
   boolean applies(Set<LeaseFact> facts) {

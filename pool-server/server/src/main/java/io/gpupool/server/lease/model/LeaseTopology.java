@@ -4,8 +4,10 @@ package io.gpupool.server.lease.model;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.placement.Placement.Part;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The servers and GPUs of a lease, as one of the servers sees them. A server takes in its own parts
@@ -14,11 +16,11 @@ import java.util.stream.IntStream;
  *
  * @param parts in the order in which the program sees its devices; those of a server together
  * @param servers in the same order
- * @param place of this server among them; empty: it has none of the GPUs
+ * @param place of this server among them; null: it has none of the GPUs
  * @param own this server's parts
  */
 public record LeaseTopology(
-    List<Part> parts, List<String> servers, OptionalInt place, List<Part> own) {
+    List<Part> parts, List<String> servers, @Nullable Integer place, List<Part> own) {
   public LeaseTopology {
     parts = List.copyOf(parts);
     servers = List.copyOf(servers);
@@ -28,13 +30,10 @@ public record LeaseTopology(
   public static LeaseTopology of(List<Part> parts, Members members) {
     List<Part> own = parts.stream().filter(part -> members.isThis(server(part))).toList();
     if (own.size() == parts.size()) {
-      return new LeaseTopology(parts, List.of(server(parts.getFirst())), OptionalInt.of(0), own);
+      return new LeaseTopology(parts, List.of(server(parts.getFirst())), 0, own);
     }
     List<String> servers = parts.stream().map(LeaseTopology::server).distinct().toList();
-    OptionalInt place =
-        own.isEmpty()
-            ? OptionalInt.empty()
-            : OptionalInt.of(servers.indexOf(server(own.getFirst())));
+    Integer place = own.isEmpty() ? null : servers.indexOf(server(own.getFirst()));
     return new LeaseTopology(parts, servers, place, own);
   }
 
@@ -60,7 +59,7 @@ public record LeaseTopology(
 
   /** Whether this server is the first of it. */
   public boolean isHome() {
-    return place.equals(OptionalInt.of(0));
+    return Objects.equals(place, 0);
   }
 
   public String home() {

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,7 +36,7 @@ public final class LeaseQueue {
   private final Tenants tenants;
   private final Timers timers;
   private final QueuePlaces places;
-  private final Optional<SharedQueue> shared;
+  private final @Nullable SharedQueue shared;
   private final QueueAnswers answers;
   private final QueueDispatcher dispatcher;
   private long lastNumber;
@@ -44,7 +45,7 @@ public final class LeaseQueue {
   /**
    * Makes an empty queue.
    *
-   * @param store of the requests that wait at all servers; empty: there are no others
+   * @param store of the requests that wait at all servers; null: there are no others
    */
   public LeaseQueue(
       LeaseService leases,
@@ -53,14 +54,14 @@ public final class LeaseQueue {
       Tenants tenants,
       Timers timers,
       QueueLimits limits,
-      Optional<QueueStore> store) {
+      @Nullable QueueStore store) {
     this.leases = leases;
     this.finder = finder;
     this.tenants = tenants;
     this.timers = timers;
     places = new QueuePlaces(limits);
-    shared = store.map(records -> new SharedQueue(records, timers));
-    answers = new QueueAnswers(leases.metrics(), shared.isPresent());
+    shared = store == null ? null : new SharedQueue(store, timers);
+    answers = new QueueAnswers(leases.metrics(), shared != null);
     dispatcher = new QueueDispatcher(places, shared, answers, leases, capacity, tenants, timers);
   }
 
@@ -69,11 +70,11 @@ public final class LeaseQueue {
    *
    * @param identity of a request that can be made again, at any server
    */
-  public QueueEntry ask(LeaseSpec spec, QueueClient client, Optional<RequestIdentity> identity) {
+  public QueueEntry ask(LeaseSpec spec, QueueClient client, @Nullable RequestIdentity identity) {
     long number;
     try {
-      if (identity.filter(RequestIdentity::isResumed).isPresent()) {
-        Optional<QueueEntry> resumed = resume(spec, client, identity.get());
+      if (identity != null && identity.isResumed()) {
+        Optional<QueueEntry> resumed = resume(spec, client, identity);
         if (resumed.isPresent()) {
           return resumed.get();
         }
@@ -85,7 +86,7 @@ public final class LeaseQueue {
         answers.refuseQuietly(entry, noPlace.get());
         return entry;
       }
-      number = shared.isPresent() ? shared.get().nextNumber() : ++lastNumber;
+      number = shared != null ? shared.nextNumber() : ++lastNumber;
     } catch (StateException e) {
       QueueEntry entry = entry(0, spec, client, identity);
       answers.redirect(entry, String.valueOf(e.getMessage()));
@@ -105,7 +106,7 @@ public final class LeaseQueue {
   }
 
   private QueueEntry entry(
-      long number, LeaseSpec spec, QueueClient client, Optional<RequestIdentity> identity) {
+      long number, LeaseSpec spec, QueueClient client, @Nullable RequestIdentity identity) {
     return new QueueEntry(
         new QueuedRequest(number, spec, timers.nowNanos()), spec, client, identity);
   }
@@ -140,16 +141,14 @@ public final class LeaseQueue {
   private Optional<QueueEntry> resume(LeaseSpec spec, QueueClient client, RequestIdentity identity)
       throws StateException {
     Optional<QueuedRequest> waiting =
-        shared.isPresent()
-            ? shared.get().takeOver(identity)
-            : places.find(identity).map(QueueEntry::request);
+        shared != null ? shared.takeOver(identity) : places.find(identity).map(QueueEntry::request);
     if (waiting.isEmpty()) {
       return finder.find(identity.secret()).map(granted -> resumeGranted(granted, spec, client));
     }
-    QueueEntry entry = new QueueEntry(waiting.get(), spec, client, Optional.of(identity));
+    QueueEntry entry = new QueueEntry(waiting.get(), spec, client, identity);
     Optional<QueueEntry> before = places.find(waiting.get().number());
     before.ifPresent(QueueEntry::cancelLimit);
-    if (shared.isPresent()) {
+    if (shared != null) {
       entry.setRecorded();
     }
     places.put(entry);
@@ -165,16 +164,16 @@ public final class LeaseQueue {
   private QueueEntry resumeGranted(GrantedLease granted, LeaseSpec spec, QueueClient client) {
     leases.hold(granted.lease(), client.hold());
     client.granted(granted);
-    return entry(0, spec, client, Optional.empty());
+    return entry(0, spec, client, null);
   }
 
   /** Has the other servers know that a request waits here. */
   private void record(QueueEntry entry) {
-    if (shared.isEmpty() || entry.identity().isEmpty()) {
+    if (shared == null || entry.identity().isEmpty()) {
       return;
     }
     try {
-      shared.get().record(entry, entry.identity().get());
+      shared.record(entry, entry.identity().get());
     } catch (StateException e) {
       places.take(entry);
       answers.redirect(entry, String.valueOf(e.getMessage()));
@@ -197,7 +196,7 @@ public final class LeaseQueue {
   public void withdraw(QueueEntry entry) {
     entry.cancelLimit();
     // One that all servers know is forgotten only if its client does not come back.
-    boolean mayComeBack = shared.isPresent() && entry.identity().isPresent();
+    boolean mayComeBack = shared != null && entry.identity().isPresent();
     if (mayComeBack ? places.remove(entry) : dispatcher.remove(entry)) {
       LOG.debug("request {} is withdrawn", entry.id());
       dispatcher.dispatchSoonIfCrowded();
@@ -208,7 +207,8 @@ public final class LeaseQueue {
   public Optional<QueuedRequest> find(String id) {
     return Stream.concat(
             places.all().stream().map(QueueEntry::request),
-            shared.stream().flatMap(queue -> queue.requestsElsewhere().stream()))
+            Optional.ofNullable(shared).stream()
+                .flatMap(queue -> queue.requestsElsewhere().stream()))
         .filter(request -> request.id().equals(id))
         .findFirst();
   }
@@ -218,8 +218,8 @@ public final class LeaseQueue {
       throws StateException {
     Optional<QueueEntry> here = places.find(request.number());
     if (here.isEmpty()) {
-      if (shared.isPresent()) {
-        shared.get().cancel(request);
+      if (shared != null) {
+        shared.cancel(request);
       }
       dispatcher.dispatch();
     } else if (dispatcher.remove(here.get())) {
@@ -238,7 +238,7 @@ public final class LeaseQueue {
 
   /** The positions of the requests that wait at other servers. */
   public List<QueuePosition> elsewhere() {
-    return shared.map(SharedQueue::positionsElsewhere).orElse(List.of());
+    return shared == null ? List.of() : shared.positionsElsewhere();
   }
 
   /** Returns the position of the request for a pod's container; empty: nothing is asked for it. */
@@ -250,17 +250,17 @@ public final class LeaseQueue {
 
   /** Does what follows from what other servers have recorded. */
   public void reconcile() {
-    if (shared.isEmpty()) {
+    if (shared == null) {
       return;
     }
     Set<String> keys = new HashSet<>();
     for (QueueEntry entry : places.copy()) {
       if (entry.identity().isPresent()) {
         keys.add(entry.identity().get().key());
-        reconcile(entry, entry.identity().get(), shared.get());
+        reconcile(entry, entry.identity().get(), shared);
       }
     }
-    shared.get().forgetAbsent(keys);
+    shared.forgetAbsent(keys);
     dispatcher.dispatch();
   }
 
@@ -288,7 +288,7 @@ public final class LeaseQueue {
   /** Refuses all requests, those that wait and those that come; leases go on. */
   public void stopGranting(String reason) {
     isStopping = true;
-    if (shared.isPresent()) {
+    if (shared != null) {
       redirect(reason);
     }
     for (QueueEntry entry : places.copy()) {

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +41,7 @@ final class QueueDispatcher {
   private static final Logger LOG = LoggerFactory.getLogger(QueueDispatcher.class);
 
   private final QueuePlaces places;
-  private final Optional<SharedQueue> shared;
+  private final @Nullable SharedQueue shared;
   private final QueueAnswers answers;
   private final LeaseService leases;
   private final Capacity capacity;
@@ -52,7 +53,7 @@ final class QueueDispatcher {
 
   QueueDispatcher(
       QueuePlaces places,
-      Optional<SharedQueue> shared,
+      @Nullable SharedQueue shared,
       QueueAnswers answers,
       LeaseService leases,
       Capacity capacity,
@@ -97,8 +98,10 @@ final class QueueDispatcher {
   void dispatch() {
     List<QueuedRequest> waiting = new ArrayList<>();
     places.all().forEach(entry -> waiting.add(entry.request()));
-    shared.ifPresent(queue -> waiting.addAll(queue.requestsElsewhere()));
-    shared.ifPresent(SharedQueue::clearPositions);
+    if (shared != null) {
+      waiting.addAll(shared.requestsElsewhere());
+      shared.clearPositions();
+    }
     List<QueueEntry> moved = new ArrayList<>();
     int place = 0;
     for (Decision decision : decide(waiting)) {
@@ -107,7 +110,9 @@ final class QueueDispatcher {
         // The server at which it waits grants it.
         place += decision instanceof Decision.Grant ? 0 : 1;
         QueuePosition position = position(decision, Math.max(1, place));
-        shared.ifPresent(queue -> queue.put(position));
+        if (shared != null) {
+          shared.put(position);
+        }
         continue;
       }
       QueueEntry entry = here.get();
@@ -129,7 +134,9 @@ final class QueueDispatcher {
     if (!places.remove(entry)) {
       return false;
     }
-    shared.ifPresent(queue -> queue.remove(entry));
+    if (shared != null) {
+      shared.remove(entry);
+    }
     return true;
   }
 
@@ -152,14 +159,15 @@ final class QueueDispatcher {
       case Decision.Unsatisfiable never -> !mayMissServers(entry);
       case Decision.OverQuota over -> over.isForever();
       case Decision.Grant grant -> false;
-      case Decision.NoCapacity full -> false;
+      case Decision.NoCapacity noCapacity -> false;
       case Decision.Reserved reserved -> false;
     };
   }
 
   /** A server that has just started does not know those that were there before and come again. */
   private boolean mayMissServers(QueueEntry entry) {
-    return shared.filter(SharedQueue::mayMissServers).isPresent()
+    return shared != null
+        && shared.mayMissServers()
         && entry.identity().filter(RequestIdentity::isResumed).isPresent();
   }
 
@@ -169,7 +177,8 @@ final class QueueDispatcher {
       LeaseSecret secret =
           entry.identity().map(RequestIdentity::secret).orElseGet(() -> LeaseSecret.random(random));
       GrantedLease granted =
-          leases.grant(entry.spec(), parts, secret, entry.client().hold(), entry.recordedKey());
+          leases.grant(
+              entry.spec(), parts, secret, entry.client().hold(), entry.recordedKey().orElse(null));
       entry.cancelLimit();
       leases.metrics().waited(Duration.ofNanos(entry.waitedNanos(timers.nowNanos())));
       entry.client().granted(granted);

@@ -6,6 +6,7 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.rejection.RejectionReason;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** An entry of this server's queue: a request with its client. Owned by the control thread. */
 public final class QueueEntry {
@@ -17,7 +18,7 @@ public final class QueueEntry {
   private final QueuedRequest request;
   private final LeaseSpec spec;
   private final QueueClient client;
-  private final Optional<RequestIdentity> identity;
+  private final @Nullable RequestIdentity identity;
   private boolean recorded;
   private Timers.Cancellable limit = () -> {};
   private QueuePosition position;
@@ -33,7 +34,7 @@ public final class QueueEntry {
       QueuedRequest request,
       LeaseSpec spec,
       QueueClient client,
-      Optional<RequestIdentity> identity) {
+      @Nullable RequestIdentity identity) {
     this.request = request;
     this.spec = spec;
     this.client = client;
@@ -58,7 +59,7 @@ public final class QueueEntry {
   }
 
   Optional<RequestIdentity> identity() {
-    return identity;
+    return Optional.ofNullable(identity);
   }
 
   QueuePosition position() {
@@ -71,7 +72,7 @@ public final class QueueEntry {
 
   /** The key under which all servers see that the request waits here; empty: they do not. */
   Optional<String> recordedKey() {
-    return recorded ? identity.map(RequestIdentity::key) : Optional.empty();
+    return recorded ? Optional.ofNullable(identity).map(RequestIdentity::key) : Optional.empty();
   }
 
   void setRecorded() {

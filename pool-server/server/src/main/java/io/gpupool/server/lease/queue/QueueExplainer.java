@@ -14,7 +14,7 @@ record QueueExplainer(Capacity capacity, LeaseService leases) {
   RejectionReason reason(Decision decision, LeaseSpec spec) {
     return switch (decision) {
       case Decision.Grant grant -> new RejectionReason.NotScheduledYet();
-      case Decision.NoCapacity full -> noCapacity(full, spec);
+      case Decision.NoCapacity noCapacity -> noCapacity(noCapacity, spec);
       case Decision.Reserved reserved -> new RejectionReason.KeptForEarlier(reserved.first().id());
       case Decision.OverQuota over -> over.reason();
       case Decision.Unsatisfiable never -> never.reason();
@@ -22,10 +22,10 @@ record QueueExplainer(Capacity capacity, LeaseService leases) {
   }
 
   private RejectionReason noCapacity(Decision.NoCapacity decision, LeaseSpec spec) {
-    Offer best = decision.full().best();
+    Offer best = decision.noCapacity().best();
     return capacity.isDraining(best.gpu().server())
         ? new RejectionReason.ServersDraining(best.part(best.free()))
-        : new Shortage(decision.full(), spec)
+        : new Shortage(decision.noCapacity(), spec)
             .reason(leases.all(), capacity.division(best.gpu()).partitions());
   }
 }

@@ -50,7 +50,7 @@ final class QueueScheduler {
     record Grant(QueuedRequest request, List<Part> parts) implements Decision {}
 
     /** There is no room for it. */
-    record NoCapacity(QueuedRequest request, Outcome.NoCapacity full) implements Decision {}
+    record NoCapacity(QueuedRequest request, Outcome.NoCapacity noCapacity) implements Decision {}
 
     /** There would be room, which is kept for one that has waited long. */
     record Reserved(QueuedRequest request, QueuedRequest first) implements Decision {}
@@ -75,16 +75,16 @@ final class QueueScheduler {
     QuotaUsage left = budgets;
     List<Decision> turns = new ArrayList<>();
     // What finds no room finds none later on, either, for nothing becomes free here.
-    Map<Wanted, Outcome.NoCapacity> full = new HashMap<>();
+    Map<Wanted, Outcome.NoCapacity> noCapacity = new HashMap<>();
     for (QueuedRequest request : all.stream().sorted(ORDER).toList()) {
       Wanted wanted = new Wanted(request.spec().requirements(), request.spec().tenant());
       Decision decision =
-          full.containsKey(wanted)
-              ? new Decision.NoCapacity(request, full.get(wanted))
+          noCapacity.containsKey(wanted)
+              ? new Decision.NoCapacity(request, noCapacity.get(wanted))
               : turn(request, free, reservations, left);
       turns.add(decision);
       if (decision instanceof Decision.NoCapacity later) {
-        full.put(wanted, later.full());
+        noCapacity.put(wanted, later.noCapacity());
       }
       if (decision instanceof Decision.Grant now) {
         now.parts().forEach(part -> free.replaceAll(offer -> without(offer, part)));
@@ -117,7 +117,7 @@ final class QueueScheduler {
                   reservations.isEmpty()
                       ? new Decision.Grant(request, parts)
                       : new Decision.Reserved(request, reservations.getFirst()));
-      case Outcome.NoCapacity full -> new Decision.NoCapacity(request, full);
+      case Outcome.NoCapacity noCapacity -> new Decision.NoCapacity(request, noCapacity);
       case Outcome.Unsatisfiable(RejectionReason reason) ->
           new Decision.Unsatisfiable(request, reason);
     };

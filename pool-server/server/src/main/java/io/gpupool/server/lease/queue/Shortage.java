@@ -20,7 +20,7 @@ import java.util.Optional;
  * A shortage of room for a request. Its reason names nobody whom the caller may not see. Used by
  * the control thread.
  */
-record Shortage(Outcome.NoCapacity full, LeaseSpec spec) {
+record Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
   private static final int MOST_NAMED = 3;
 
   /**
@@ -30,15 +30,15 @@ record Shortage(Outcome.NoCapacity full, LeaseSpec spec) {
    */
   RejectionReason reason(Collection<Lease> leases, List<Partition> partitions) {
     return new RejectionReason.NoCapacity(
-        full.best().part(full.best().free()),
+        noCapacity.best().part(noCapacity.best().free()),
         spec.requirements().gpus(),
-        full.fitting(),
+        noCapacity.fitting(),
         leases.stream()
-            .filter(lease -> lease.parts().stream().anyMatch(full.best()::holds))
+            .filter(lease -> lease.parts().stream().anyMatch(noCapacity.best()::holds))
             .limit(MOST_NAMED)
             .map(this::share)
             .toList(),
-        full.best().partition().isPresent()
+        noCapacity.best().partition() != null
             ? List.of()
             : partitions.stream().map(this::share).toList());
   }
@@ -58,7 +58,7 @@ record Shortage(Outcome.NoCapacity full, LeaseSpec spec) {
   }
 
   private LeaseShare share(Lease lease) {
-    Share share = on(lease, full.best().gpu());
+    Share share = on(lease, noCapacity.best().gpu());
     LeaseShare.Visibility visibility = visibility(lease);
     return new LeaseShare(
         lease.id().text(),

@@ -80,8 +80,8 @@ record GrantCommit(Transaction transaction, Members members, String server) {
   }
 
   private void requireToken(GrantRecord grant) throws RefusedException {
-    if (grant.token().isPresent()
-        && transaction.get(RecordTypes.TOKENS, grant.token().get().text()).isEmpty()) {
+    if (grant.token() != null
+        && transaction.get(RecordTypes.TOKENS, grant.token().text()).isEmpty()) {
       throw new RefusedException(
           RefusedException.Why.DENIED,
           new RejectionReason.TokenRevoked().text(),

@@ -29,6 +29,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The records of leases. One commit changes the lease, its holder, the GPUs it is on, what its
@@ -76,7 +77,7 @@ public final class LeaseStore {
         timers.wallMillis(),
         request.limits(),
         request.leaseClass(),
-        Optional.empty());
+        null);
   }
 
   /**
@@ -90,12 +91,12 @@ public final class LeaseStore {
       GrantRecord grant,
       List<Part> parts,
       Principal principal,
-      Optional<String> queueKey)
+      @Nullable String queueKey)
       throws StateException, RefusedException {
     records.update(transaction -> {
       GrantCommit commit = new GrantCommit(transaction, members, server);
-      if (queueKey.isPresent()) {
-        commit.dequeue(queueKey.get());
+      if (queueKey != null) {
+        commit.dequeue(queueKey);
       }
       commit.grant(id, grant, parts);
       audit.note(transaction, principal, "lease.grant", id.text(), grant.holder().toString());

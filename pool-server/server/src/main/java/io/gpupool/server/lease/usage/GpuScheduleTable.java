@@ -14,7 +14,6 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 
 /**
  * {@link SchedulePage}s of this server's GPUs, in a file that lives in memory alone: who takes time
@@ -80,13 +79,12 @@ public final class GpuScheduleTable implements AutoCloseable {
    */
   LeaseTimeSlices enter(Part part, LeaseClass leaseClass) throws IOException {
     int gpu = part.gpu().ordinal();
-    Optional<Integer> number =
+    Integer number =
         levels == Levels.PROGRAMS
-            ? Optional.empty()
-            : Optional.of(enter(gpu, part.share().computeBasisPoints(), part.hard(), leaseClass));
+            ? null
+            : enter(gpu, part.share().computeBasisPoints(), part.hard(), leaseClass);
     // With a number there is a page, for both are as many.
-    Optional<ProgramTimeSlices> programs =
-        levels == Levels.LEASES ? Optional.empty() : Optional.of(new ProgramTimeSlices(this, gpu));
+    ProgramTimeSlices programs = levels == Levels.LEASES ? null : new ProgramTimeSlices(this, gpu);
     return new LeaseTimeSlices(this, part, number, programs);
   }
 

@@ -6,7 +6,8 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.util.Optional;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The ledger of the memory that the sessions of a lease use, shared with their workers through a
@@ -23,13 +24,13 @@ public final class LeaseLedger implements AutoCloseable {
   private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
   private final int gpus;
-  private final Optional<SharedMemory> memory;
+  private final @Nullable SharedMemory memory;
   private final MemorySegment words;
 
   /** Of a lease on another server's GPUs, of whose use nothing is known here. */
   private LeaseLedger() {
     gpus = 0;
-    memory = Optional.empty();
+    memory = null;
     words = MemorySegment.NULL;
   }
 
@@ -39,13 +40,13 @@ public final class LeaseLedger implements AutoCloseable {
 
   public LeaseLedger(String name, int gpus) throws IOException {
     this.gpus = gpus;
-    memory = Optional.of(new SharedMemory(name, (gpus + 1L) * WORDS * Long.BYTES));
-    words = memory.get().bytes();
+    memory = new SharedMemory(name, (gpus + 1L) * WORDS * Long.BYTES);
+    words = memory.bytes();
   }
 
-  /** A descriptor for a worker, which the caller must close. */
+  /** Returns a descriptor for a worker, which the caller must close. */
   public FileDescriptor share() {
-    return memory.orElseThrow().share();
+    return Objects.requireNonNull(memory).share();
   }
 
   public long usedBytes(int gpu) {
@@ -88,8 +89,8 @@ public final class LeaseLedger implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    if (memory.isPresent()) {
-      memory.get().close();
+    if (memory != null) {
+      memory.close();
     }
   }
 

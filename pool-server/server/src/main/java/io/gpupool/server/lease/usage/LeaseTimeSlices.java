@@ -6,6 +6,7 @@ import io.gpupool.server.lease.usage.GpuScheduleTable.Use;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.wire.ScheduleSlot;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The time slices that a lease takes on one GPU, and its programs within them. Owned by the control
@@ -14,20 +15,20 @@ import java.util.Optional;
 final class LeaseTimeSlices implements AutoCloseable {
   private final GpuScheduleTable table;
   private final Part part;
-  private final Optional<Integer> number;
-  private final Optional<ProgramTimeSlices> programs;
+  private final @Nullable Integer number;
+  private final @Nullable ProgramTimeSlices programs;
 
   /**
    * Makes them.
    *
-   * @param number of the lease on the GPU's page; empty where leases take no time slices
-   * @param programs the time slices of its programs; empty where they take none
+   * @param number of the lease on the GPU's page; null where leases take no time slices
+   * @param programs the time slices of its programs; null where they take none
    */
   LeaseTimeSlices(
       GpuScheduleTable table,
       Part part,
-      Optional<Integer> number,
-      Optional<ProgramTimeSlices> programs) {
+      @Nullable Integer number,
+      @Nullable ProgramTimeSlices programs) {
     this.table = table;
     this.part = part;
     this.number = number;
@@ -40,7 +41,7 @@ final class LeaseTimeSlices implements AutoCloseable {
 
   /** Returns the slot of a session in the schedule of leases, if leases take time slices. */
   Optional<ScheduleSlot> leaseSlot(int slot) {
-    return number.map(lease -> new ScheduleSlot(gpu(), lease, slot));
+    return Optional.ofNullable(number).map(lease -> new ScheduleSlot(gpu(), lease, slot));
   }
 
   /**
@@ -48,39 +49,52 @@ final class LeaseTimeSlices implements AutoCloseable {
    * slices.
    */
   Optional<ScheduleSlot> programSlot(int slot) {
-    return programs.map(slices -> slices.place(slot));
+    return Optional.ofNullable(programs).map(slices -> slices.place(slot));
   }
 
   void enterSession(int slot) {
-    number.ifPresent(lease -> table.enterSession(gpu(), lease, slot));
-    programs.ifPresent(slices -> slices.enterSession(slot));
+    if (number != null) {
+      table.enterSession(gpu(), number, slot);
+    }
+    if (programs != null) {
+      programs.enterSession(slot);
+    }
   }
 
   /** Removes a session. Its worker is dead. */
   void leaveSession(int slot) {
-    number.ifPresent(lease -> table.leaveSession(gpu(), lease, slot));
-    programs.ifPresent(slices -> slices.leaveSession(slot));
+    if (number != null) {
+      table.leaveSession(gpu(), number, slot);
+    }
+    if (programs != null) {
+      programs.leaveSession(slot);
+    }
   }
 
   /** Changes share and class, which only matter where leases take time slices. */
   void change(Part other, LeaseClass leaseClass, long nowNanos) {
     int weight = other.share().computeBasisPoints();
-    number.ifPresent(
-        lease -> table.change(gpu(), lease, weight, other.hard(), leaseClass, nowNanos));
+    if (number != null) {
+      table.change(gpu(), number, weight, other.hard(), leaseClass, nowNanos);
+    }
   }
 
   /** Puts back what a worker may have overwritten. */
   void restore() {
-    number.ifPresent(lease -> table.restore(gpu(), lease));
-    programs.ifPresent(ProgramTimeSlices::restore);
+    if (number != null) {
+      table.restore(gpu(), number);
+    }
+    if (programs != null) {
+      programs.restore();
+    }
   }
 
   /** GPU time of the lease since it was entered. */
   Use use() {
-    if (number.isPresent()) {
-      return table.use(gpu(), number.get());
+    if (number != null) {
+      return table.use(gpu(), number);
     }
-    Use held = programs.map(ProgramTimeSlices::use).orElse(Use.NONE);
+    Use held = Optional.ofNullable(programs).map(ProgramTimeSlices::use).orElse(Use.NONE);
     return new Use(charge(held.usedNanos()), held.waitedNanos(), held.throttledNanos());
   }
 
@@ -89,18 +103,24 @@ final class LeaseTimeSlices implements AutoCloseable {
    * GPU at the same time.
    */
   long charge(long heldNanos) {
-    return number.isPresent() ? heldNanos : part.share().nanosOf(heldNanos);
+    return number != null ? heldNanos : part.share().nanosOf(heldNanos);
   }
 
   /** GPU time that the lease has had beyond its share. */
   long debtNanos(long nowNanos) {
-    return number.map(lease -> table.debtNanos(gpu(), lease, nowNanos)).orElse(0L);
+    return Optional.ofNullable(number)
+        .map(lease -> table.debtNanos(gpu(), lease, nowNanos))
+        .orElse(0L);
   }
 
   /** Removes the lease. Its sessions have left. */
   @Override
   public void close() {
-    number.ifPresent(lease -> table.leave(gpu(), lease));
-    programs.ifPresent(ProgramTimeSlices::close);
+    if (number != null) {
+      table.leave(gpu(), number);
+    }
+    if (programs != null) {
+      programs.close();
+    }
   }
 }

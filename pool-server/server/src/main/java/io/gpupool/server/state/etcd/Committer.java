@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A converter of commits into etcd transactions. Used by one thread at a time.
@@ -42,7 +43,7 @@ final class Committer {
   private final String run = UUID.randomUUID().toString();
   private long markerRevision = UNKNOWN;
   private long count;
-  private Optional<ByteString> open = Optional.empty();
+  private @Nullable ByteString open;
 
   Committer(EtcdClient client, Keys keys, Presence presence, String server) {
     this.client = client;
@@ -56,9 +57,9 @@ final class Committer {
     long deadline = System.nanoTime() + LIMIT_NANOS;
     for (; ; ) {
       Presence.Held held = presence.require();
-      if (open.isPresent()) {
+      if (open != null) {
         // What became of the last one is not the caller's any more, but it must not come later.
-        Optional<Long> ignored = resolve(open.get());
+        Optional<Long> ignored = resolve(open);
       }
       readMarker();
       ByteString id = ByteString.copyFromUtf8(run + "/" + ++count);
@@ -74,7 +75,7 @@ final class Committer {
         if (EtcdClient.isRefusal(e.getStatus())) {
           throw new StateException(client.describe(e), e);
         }
-        open = Optional.of(id);
+        open = id;
         Optional<Long> revision = resolve(id);
         if (revision.isPresent()) {
           return new Outcome.Done(revision.get());
@@ -145,7 +146,7 @@ final class Committer {
                     .addFailure(Keys.get(marker))
                     .build(),
                 TRY_MILLIS);
-        open = Optional.empty();
+        open = null;
         if (answer.getSucceeded()) {
           markerRevision = answer.getHeader().getRevision();
           return Optional.empty();

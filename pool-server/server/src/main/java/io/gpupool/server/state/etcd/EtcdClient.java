@@ -20,6 +20,7 @@ import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.handler.ssl.SslContextBuilder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 
@@ -68,12 +69,12 @@ final class EtcdClient implements AutoCloseable {
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
             .disableRetry()
             .intercept(MetadataUtils.newAttachHeadersInterceptor(hasLeader()));
-    if (options.ca().isEmpty()) {
+    if (options.ca() == null) {
       return builder.usePlaintext().build();
     }
-    SslContextBuilder tls = GrpcSslContexts.forClient().trustManager(options.ca().get().toFile());
-    if (options.cert().isPresent()) {
-      tls.keyManager(options.cert().get().toFile(), options.key().orElseThrow().toFile());
+    SslContextBuilder tls = GrpcSslContexts.forClient().trustManager(options.ca().toFile());
+    if (options.cert() != null) {
+      tls.keyManager(options.cert().toFile(), Objects.requireNonNull(options.key()).toFile());
     }
     return builder.sslContext(tls.build()).build();
   }

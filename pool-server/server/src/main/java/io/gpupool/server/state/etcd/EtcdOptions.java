@@ -4,7 +4,7 @@ package io.gpupool.server.state.etcd;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options for a pool's etcd: its members and how to speak to them.
@@ -19,9 +19,9 @@ import java.util.Optional;
 public record EtcdOptions(
     List<Endpoint> endpoints,
     String prefix,
-    Optional<Path> ca,
-    Optional<Path> cert,
-    Optional<Path> key,
+    @Nullable Path ca,
+    @Nullable Path cert,
+    @Nullable Path key,
     int ttlSeconds) {
   public static final String SCHEME = "etcd://";
   public static final int DEFAULT_TTL_SECONDS = 6;
@@ -42,10 +42,10 @@ public record EtcdOptions(
     if (endpoints.isEmpty()) {
       throw new IllegalArgumentException("--state etcd://: give at least one HOST[:PORT]");
     }
-    if (cert.isPresent() != key.isPresent()) {
+    if ((cert != null) != (key != null)) {
       throw new IllegalArgumentException("--etcd-cert and --etcd-key go together; give both");
     }
-    if (cert.isPresent() && ca.isEmpty()) {
+    if (cert != null && ca == null) {
       throw new IllegalArgumentException(
           "--etcd-cert takes TLS, so give the certificates of etcd's with --etcd-ca, too");
     }
@@ -63,7 +63,7 @@ public record EtcdOptions(
 
   /** Reads {@code etcd://HOST[:PORT],.../PREFIX}. */
   public static EtcdOptions parse(
-      String url, Optional<Path> ca, Optional<Path> cert, Optional<Path> key, int ttlSeconds) {
+      String url, @Nullable Path ca, @Nullable Path cert, @Nullable Path key, int ttlSeconds) {
     String rest = url.substring(SCHEME.length());
     int slash = rest.indexOf('/');
     String hosts = slash < 0 ? rest : rest.substring(0, slash);

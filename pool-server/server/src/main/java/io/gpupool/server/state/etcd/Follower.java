@@ -20,7 +20,6 @@ import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
@@ -43,7 +42,7 @@ final class Follower {
   private final Keys keys;
   private final Replica replica;
   private final Thread thread = new Thread(this::run, "gpupool-etcd-watch");
-  private volatile Optional<Stream> open = Optional.empty();
+  private volatile @Nullable Stream open;
   private volatile boolean closed;
 
   Follower(EtcdClient client, Keys keys, Replica replica) {
@@ -64,7 +63,10 @@ final class Follower {
 
   /** Leaves the member that is watched now, which seems to tell nothing. */
   void startAgain() {
-    open.ifPresent(Stream::leave);
+    Stream now = open;
+    if (now != null) {
+      now.leave();
+    }
   }
 
   /** Reads everything, at one revision. */
@@ -118,7 +120,7 @@ final class Follower {
   private void watch() throws InterruptedException {
     ManagedChannel member = client.member();
     Stream stream = new Stream(member);
-    open = Optional.of(stream);
+    open = stream;
     if (closed) {
       return;
     }
@@ -161,8 +163,8 @@ final class Follower {
                       revision,
                       name,
                       event.getType() == Event.EventType.DELETE
-                          ? Optional.empty()
-                          : keys.entry(event.getKv()))));
+                          ? null
+                          : keys.entry(event.getKv()).orElse(null))));
     }
     return changes;
   }
@@ -209,7 +211,7 @@ final class Follower {
 
     void leave() {
       client.leave(member);
-      @Nullable ClientCallStreamObserver<WatchRequest> begun = call;
+      ClientCallStreamObserver<WatchRequest> begun = call;
       if (begun != null) {
         begun.cancel("starting again", null);
       }

@@ -13,8 +13,10 @@ import io.gpupool.control.etcd.TxnResponse;
 import io.gpupool.server.state.StateException;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,7 +37,7 @@ final class Presence {
   private final int ttlSeconds;
   private final ProcessIdentity self = ProcessIdentity.ofThisProcess();
   private final Thread thread = new Thread(this::keep, "gpupool-etcd-lease");
-  private volatile Optional<Held> held = Optional.empty();
+  private volatile @Nullable Held held;
   private volatile long aliveUntilNanos;
   private volatile boolean closed;
 
@@ -85,17 +87,17 @@ final class Presence {
   /** The lease, if it is certain that etcd has not given it up. */
   Held require() throws StateException {
     Optional<String> trouble = trouble();
-    Optional<Held> now = held;
-    if (trouble.isPresent() || now.isEmpty()) {
+    Held now = held;
+    if (trouble.isPresent() || now == null) {
       throw new StateException(trouble.orElse("this server is just coming back to the pool"));
     }
-    return now.get();
+    return now;
   }
 
   /** Why nothing can be committed now; ends well before etcd gives up this server. */
   Optional<String> trouble() {
     long leftNanos = aliveUntilNanos - System.nanoTime();
-    if (held.isPresent() && leftNanos > TimeUnit.SECONDS.toNanos(ttlSeconds) / 4) {
+    if (held != null && leftNanos > TimeUnit.SECONDS.toNanos(ttlSeconds) / 4) {
       return Optional.empty();
     }
     return Optional.of(
@@ -105,8 +107,8 @@ final class Presence {
 
   /** Etcd says that the key is not what it was. */
   void lost(Held before) {
-    if (held.equals(Optional.of(before))) {
-      held = Optional.empty();
+    if (Objects.equals(held, before)) {
+      held = null;
       thread.interrupt();
     }
   }
@@ -114,15 +116,18 @@ final class Presence {
   void close() {
     closed = true;
     thread.interrupt();
-    held.ifPresent(lease -> revoke(lease.leaseId()));
-    held = Optional.empty();
+    Held last = held;
+    if (last != null) {
+      revoke(last.leaseId());
+    }
+    held = null;
   }
 
   private void keep() {
     boolean told = false;
     while (!closed) {
       try {
-        if (held.isEmpty() ? !establish() : !keepAlive(held.get())) {
+        if (held == null ? !establish() : !keepAlive(held)) {
           pause(PAUSE_MILLIS);
           continue;
         }
@@ -152,7 +157,7 @@ final class Presence {
             .getTTL();
     if (ttl <= 0) {
       LOG.warn("the etcd lease of this server expired; it registers again");
-      held = Optional.empty();
+      held = null;
       return false;
     }
     aliveUntilNanos = sentNanos + TimeUnit.SECONDS.toNanos(ttl);
@@ -184,7 +189,7 @@ final class Presence {
       return false;
     }
     aliveUntilNanos = sentNanos + TimeUnit.SECONDS.toNanos(ttlSeconds);
-    held = bound;
+    held = bound.orElse(null);
     return true;
   }
 

@@ -61,12 +61,12 @@ final class Replica {
     List<Change> changes = new ArrayList<>();
     for (String key : entries.keySet()) {
       if (!now.containsKey(key)) {
-        changes.add(new Change(at, key, Optional.empty()));
+        changes.add(new Change(at, key, null));
       }
     }
     for (Entry entry : now.values()) {
       if (!entry.equals(entries.get(entry.key()))) {
-        changes.add(new Change(entry.revision(), entry.key(), Optional.of(entry)));
+        changes.add(new Change(entry.revision(), entry.key(), entry));
       }
     }
     take(at, changes);
@@ -83,8 +83,8 @@ final class Replica {
   private void take(long at, List<Change> changes) {
     revision = at;
     for (Change change : changes) {
-      if (change.entry().isPresent()) {
-        entries.put(change.key(), change.entry().get());
+      if (change.entry() != null) {
+        entries.put(change.key(), change.entry());
       } else {
         entries.remove(change.key());
       }

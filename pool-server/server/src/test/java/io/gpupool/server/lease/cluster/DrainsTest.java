@@ -25,8 +25,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -76,7 +74,7 @@ class DrainsTest {
   void drain_serverWithLease_grantsNothingMoreAndLetsTheLeaseGoOn() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     Lease lease = held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
+    ground.drains.drain(Principal.ANYONE, HERE, null);
     Asker impatient = ask(ground, 0);
     assertThat(impatient.cause).isEqualTo(Cause.CAUSE_DRAINING);
     assertThat(impatient.reason)
@@ -100,9 +98,9 @@ class DrainsTest {
   void drain_deadlinePasses_leasesAreEndedAndNotBefore() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
     timers.pass(30_000);
-    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
     timers.pass(59_999);
     assertThat(ended).isEmpty();
     timers.pass(2);
@@ -114,7 +112,7 @@ class DrainsTest {
   void drain_undoneBeforeItsDeadline_endsNothing() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
     ground.drains.uncordon(Principal.ANYONE, HERE);
     timers.pass(120_000);
     assertThat(ended).isEmpty();
@@ -126,7 +124,7 @@ class DrainsTest {
     try (LocalStore store = LocalStore.open(folder)) {
       Ground before = ground(store, List.of(GPU));
       held(before);
-      before.drains.drain(Principal.ANYONE, HERE, OptionalLong.of(60_000));
+      before.drains.drain(Principal.ANYONE, HERE, 60_000L);
       timers.pass(1);
     }
     ManualTimers later = new ManualTimers();
@@ -172,7 +170,7 @@ class DrainsTest {
     Ground first = ground(store, List.of(GPU, OTHER));
     Ground second = new Ground(store, timers, List.of(GPU, OTHER), "gpu-2");
     second.drains.start();
-    first.drains.drain(Principal.ANYONE, "gpu-2", OptionalLong.of(10_000));
+    first.drains.drain(Principal.ANYONE, "gpu-2", 10_000L);
     Lease here = held(first);
     assertThat(here.parts()).extracting(part -> part.gpu().server()).containsExactly(HERE);
     timers.pass(20_000);
@@ -186,11 +184,10 @@ class DrainsTest {
     LocalStore store = LocalStore.inMemory();
     Ground ground = ground(store, List.of(GPU));
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
     var placed =
         (Placement.Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
-    ground.drains.drain(Principal.ANYONE, HERE, OptionalLong.empty());
+    ground.drains.drain(Principal.ANYONE, HERE, null);
     assertThatThrownBy(() -> ground.grant(Ground.request(requirements, ""), placed.parts()))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("drains");
@@ -200,7 +197,7 @@ class DrainsTest {
   @Test
   void drain_unknownServer_saysWhichServersThereAre() {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
-    assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", OptionalLong.empty()))
+    assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", null))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("no server 'gpu-9'")
         .hasMessageContaining("the pool has gpu-1");
@@ -221,12 +218,11 @@ class DrainsTest {
   private static Asker ask(Ground ground, long waitMillis) {
     Asker asker = new Asker();
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
     ground.queue.ask(
         new LeaseSpec(requirements, 0, waitMillis, Ground.HOLDER, Principal.ANYONE, ""),
         asker,
-        Optional.empty());
+        null);
     return asker;
   }
 }

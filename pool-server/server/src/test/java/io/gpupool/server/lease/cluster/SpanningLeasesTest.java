@@ -35,9 +35,6 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -142,9 +139,7 @@ class SpanningLeasesTest {
     Lease atB = at(b, atA);
     LeaseUpdates updates = b.updates(false);
     updates.update(
-        atA.id().text(),
-        new LeaseChange(OptionalInt.of(3000), Optional.of(true), Optional.of(LeaseClass.LATENCY)),
-        Principal.ANYONE);
+        atA.id().text(), new LeaseChange(3000, true, LeaseClass.LATENCY), Principal.ANYONE);
     timers.pass(100);
     for (Lease lease : List.of(atA, atB)) {
       assertThat(lease.parts()).hasSize(4);
@@ -167,8 +162,7 @@ class SpanningLeasesTest {
     a.leases.hold(atA, new Hold());
     LeaseUpdates updates = a.updates(false);
     updates.update(atA.id().text(), compute(1000), Principal.ANYONE);
-    Placement.Part last =
-        new Placement.Part(gpu("b", 1), Optional.empty(), new Share(0, 9000), false);
+    Placement.Part last = new Placement.Part(gpu("b", 1), null, new Share(0, 9000), false);
     LeaseId other = b.take(List.of(last));
     assertThatThrownBy(() -> updates.update(atA.id().text(), compute(2000), Principal.ANYONE))
         .hasMessageContaining("of GPU 1 of b: 0 % is free");
@@ -178,16 +172,12 @@ class SpanningLeasesTest {
   }
 
   private static LeaseChange compute(int basisPoints) {
-    return new LeaseChange(OptionalInt.of(basisPoints), Optional.empty(), Optional.empty());
+    return new LeaseChange(basisPoints, null, null);
   }
 
   @Test
   void release_ofATenantsLease_countsLessAsItsServersGiveItsGpusBack() throws Exception {
-    a.tenants.create(
-        Principal.ANYONE,
-        "blue",
-        new Quota(
-            OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(3), OptionalInt.empty()));
+    a.tenants.create(Principal.ANYONE, "blue", new Quota(null, null, 3, null));
     Lease atA = grant(a, 4, LeaseLimits.NONE, "blue");
     timers.pass(100);
     Running program = run(at(b, atA));
@@ -560,8 +550,7 @@ class SpanningLeasesTest {
   }
 
   private static GpuRequirements ask(int gpus) {
-    return new GpuRequirements(
-        gpus, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+    return new GpuRequirements(gpus, new GpuRequirements.Size.Fraction(1), null, List.of());
   }
 
   private static Gpu gpu(String server, int ordinal) {

@@ -37,8 +37,9 @@ import io.gpupool.server.tenant.Tokens;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /** A server's control plane without its ports and workers, on a clock of the test's. */
 public final class Ground {
@@ -56,7 +57,7 @@ public final class Ground {
   public final LeaseFinder finder;
   public final LeaseQueue queue;
   public final Drains drains;
-  public final Optional<Membership> membership;
+  public final @Nullable Membership membership;
   private final RoomSignal room;
   private final Reconciler reconciler;
   private final String server;
@@ -87,12 +88,9 @@ public final class Ground {
     } catch (StateException e) {
       throw new AssertionError(e);
     }
-    membership = shared ? Optional.of(new Membership(records, server, gpus)) : Optional.empty();
+    membership = shared ? new Membership(records, server, gpus) : null;
     audit = new Audit(records, timers, server);
-    capacity =
-        membership.isPresent()
-            ? new Capacity(membership.get(), records)
-            : new Capacity(gpus, records);
+    capacity = membership != null ? new Capacity(membership, records) : new Capacity(gpus, records);
     tenants = new Tenants(records, audit, timers);
     tokens = new Tokens(records, audit, timers, true);
     partitions = new Partitions(records, audit, capacity);
@@ -111,14 +109,16 @@ public final class Ground {
             tenants,
             own,
             QueueLimits.DEFAULT,
-            membership.map(m -> new QueueStore(records, m, server, own)));
+            Optional.ofNullable(membership)
+                .map(m -> new QueueStore(records, m, server, own))
+                .orElse(null));
     room.whenFreed(queue::dispatch);
     drains = new Drains(records, audit, capacity, leases, queue, own, server);
     reconciler =
         new Reconciler(
             records,
             store,
-            membership.orElseGet(() -> new Membership(records, server, gpus)),
+            Objects.requireNonNullElseGet(membership, () -> new Membership(records, server, gpus)),
             leases,
             queue,
             peers,
@@ -142,8 +142,7 @@ public final class Ground {
   /** Grants a lease whose holder has not come yet. */
   public GrantedLease grant(LeaseSpec spec, List<Part> parts) throws IOException, RefusedException {
     GrantedLease granted =
-        leases.grant(
-            spec, parts, LeaseSecret.random(new SecureRandom()), reason -> {}, Optional.empty());
+        leases.grant(spec, parts, LeaseSecret.random(new SecureRandom()), reason -> {}, null);
     dropHolds(granted.lease());
     return granted;
   }
@@ -221,17 +220,14 @@ public final class Ground {
   public LeaseId take(List<Part> parts) {
     LeaseId id = new LeaseId("T" + ++given);
     LeaseSpec request =
-        request(
-            new GpuRequirements(
-                1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of()),
-            "");
+        request(new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of()), "");
     try {
       store.grant(
           id,
           store.record(request, LeaseSecret.random(new SecureRandom()).hash(), parts),
           parts,
           Principal.ANYONE,
-          Optional.empty());
+          null);
     } catch (StateException | RefusedException e) {
       throw new AssertionError(e);
     }

@@ -27,7 +27,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 class LeaseServiceTest {
@@ -139,8 +138,7 @@ class LeaseServiceTest {
 
   private Lease grant(double part, LeaseLimits limits) {
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of());
     Outcome.Placed placed = (Outcome.Placed) Placement.place(requirements, "", capacity.snapshot());
     try {
       GrantedLease granted =

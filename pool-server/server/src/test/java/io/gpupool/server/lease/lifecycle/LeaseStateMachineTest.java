@@ -217,7 +217,8 @@ class LeaseStateMachineTest {
     StringBuilder text = new StringBuilder();
     text.append("| state | event | when | next | effects |\n|---|---|---|---|---|\n");
     for (Transition row : LeaseStateMachine.TABLE) {
-      String grace = row.grace().map(reason -> " (" + plain(reason) + ")").orElse("");
+      String grace =
+          Optional.ofNullable(row.grace()).map(reason -> " (" + plain(reason) + ")").orElse("");
       text.append("| ")
           .append(plain(row.from()))
           .append(" | ")

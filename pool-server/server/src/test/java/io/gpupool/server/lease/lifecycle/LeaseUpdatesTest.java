@@ -29,10 +29,8 @@ import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.LocalStore;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class LeaseUpdatesTest {
@@ -50,20 +48,19 @@ class LeaseUpdatesTest {
   }
 
   private static LeaseChange compute(double percent) {
-    return new LeaseChange(
-        OptionalInt.of((int) (percent * 100)), Optional.empty(), Optional.empty());
+    return new LeaseChange((int) (percent * 100), null, null);
   }
 
   private static LeaseChange hard(boolean hard) {
-    return new LeaseChange(OptionalInt.empty(), Optional.of(hard), Optional.empty());
+    return new LeaseChange(null, hard, null);
   }
 
-  private Lease grant(double part, String tenant, Optional<String> partition) throws Exception {
+  private Lease grant(double part, String tenant, @Nullable String partition) throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(
             1,
             new GpuRequirements.Size.Fraction(part),
-            OptionalInt.empty(),
+            null,
             List.of(),
             partition,
             false,
@@ -75,7 +72,7 @@ class LeaseUpdatesTest {
   }
 
   private Lease grant(double part) throws Exception {
-    return grant(part, "", Optional.empty());
+    return grant(part, "", null);
   }
 
   private void requireRefused(Lease lease, LeaseChange change, String reason) {
@@ -93,11 +90,10 @@ class LeaseUpdatesTest {
   @Test
   void update_everything_isInTheLeaseTheRecordTheGpuAndTheAudit() throws Exception {
     Lease lease = grant(0.5);
-    LeaseChange change =
-        new LeaseChange(OptionalInt.of(8050), Optional.of(true), Optional.of(LeaseClass.LATENCY));
+    LeaseChange change = new LeaseChange(8050, true, LeaseClass.LATENCY);
     assertThat(updates.update(lease.id().text(), change, Principal.ANYONE)).isSameAs(lease);
     assertThat(lease.parts())
-        .containsExactly(new Placement.Part(gpu, Optional.empty(), new Share(4 * GIB, 8050), true));
+        .containsExactly(new Placement.Part(gpu, null, new Share(4 * GIB, 8050), true));
     assertThat(lease.leaseClass()).isEqualTo(LeaseClass.LATENCY);
     assertThat(lease.state()).isInstanceOf(LeaseState.Held.class);
     assertThat(ground.capacity.free(gpu)).isEqualTo(new Share(4 * GIB, 1950));
@@ -144,13 +140,8 @@ class LeaseUpdatesTest {
   @Test
   void update_inAPartition_takesFromThatAlone() throws Exception {
     ground.partitions.create(
-        Principal.ANYONE,
-        gpu,
-        "small",
-        new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(4000)),
-        true,
-        Set.of());
-    Lease lease = grant(0.5, "", Optional.of("small"));
+        Principal.ANYONE, gpu, "small", new Partitions.Wanted(4 * GIB, 4000), true, Set.of());
+    Lease lease = grant(0.5, "", "small");
     requireRefused(lease, compute(41), "of partition 'small' of " + gpu.label());
     requireRefused(lease, compute(41), "give 40 % at most");
     requireRefused(lease, hard(false), "of partition 'small', whose leases are hard");
@@ -161,20 +152,10 @@ class LeaseUpdatesTest {
   @Test
   void update_inAPartitionThatShrinks_letsItShrinkAndNeverGrows() throws Exception {
     ground.partitions.create(
-        Principal.ANYONE,
-        gpu,
-        "p",
-        new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(5000)),
-        false,
-        Set.of());
-    Lease lease = grant(1, "", Optional.of("p"));
+        Principal.ANYONE, gpu, "p", new Partitions.Wanted(4 * GIB, 5000), false, Set.of());
+    Lease lease = grant(1, "", "p");
     ground.partitions.resize(
-        Principal.ANYONE,
-        gpu,
-        "p",
-        new Partitions.Wanted(OptionalLong.of(4 * GIB), Optional.of(1000)),
-        true,
-        0);
+        Principal.ANYONE, gpu, "p", new Partitions.Wanted(4 * GIB, 1000), true, 0);
     requireRefused(lease, compute(51), "0 % is free");
     updates.update(lease.id().text(), compute(5), Principal.ANYONE);
     assertThat(ground.capacity.division(gpu).partition("p").orElseThrow().size())
@@ -183,21 +164,13 @@ class LeaseUpdatesTest {
 
   @Test
   void update_beyondTheTenantsQuota_isRefusedAndLessIsAlwaysAllowed() throws Exception {
-    Quota quota =
-        new Quota(
-            OptionalLong.of(600), OptionalLong.empty(), OptionalInt.empty(), OptionalInt.empty());
+    Quota quota = new Quota(600L, null, null, null);
     ground.tenants.create(Principal.ANYONE, "blue", quota);
-    Lease lease = grant(0.5, "blue", Optional.empty());
+    Lease lease = grant(0.5, "blue", null);
     requireRefused(lease, compute(61), "tenant 'blue' may hold at most 0.6 GPUs");
     updates.update(lease.id().text(), compute(60), Principal.ANYONE);
     assertThat(ground.tenants.use("blue")).isEqualTo(new ResourceUsage(600, 4 * GIB, 1));
-    ground.tenants.setQuota(
-        Principal.ANYONE,
-        "blue",
-        new Quota(
-            OptionalLong.of(100), OptionalLong.empty(), OptionalInt.empty(), OptionalInt.empty()),
-        "",
-        0);
+    ground.tenants.setQuota(Principal.ANYONE, "blue", new Quota(100L, null, null, null), "", 0);
     updates.update(lease.id().text(), compute(55), Principal.ANYONE);
     assertThat(ground.tenants.use("blue").milliGpus()).isEqualTo(550);
     ground.leases.end(lease, "done");
@@ -207,16 +180,14 @@ class LeaseUpdatesTest {
   @Test
   void update_byAnother_findsNoSuchLease() throws Exception {
     ground.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
-    Lease lease = grant(0.5, "blue", Optional.empty());
+    Lease lease = grant(0.5, "blue", null);
     for (Principal principal :
         List.of(
-            new Principal("red", Role.USER, Optional.empty()),
-            new Principal("blue", Role.READ_ONLY, Optional.empty()))) {
+            new Principal("red", Role.USER, null), new Principal("blue", Role.READ_ONLY, null))) {
       assertThatThrownBy(() -> updates.update(lease.id().text(), compute(10), principal))
           .hasMessageContaining("there is no lease '" + lease.id() + "' of yours");
     }
-    updates.update(
-        lease.id().text(), compute(10), new Principal("blue", Role.USER, Optional.empty()));
+    updates.update(lease.id().text(), compute(10), new Principal("blue", Role.USER, null));
     assertThat(lease.parts().getFirst().share().computeBasisPoints()).isEqualTo(1000);
   }
 
@@ -236,9 +207,7 @@ class LeaseUpdatesTest {
         .hasMessageContaining("shares its GPUs through MPS");
     updates(true)
         .update(
-            lease.id().text(),
-            new LeaseChange(OptionalInt.empty(), Optional.empty(), Optional.of(LeaseClass.LATENCY)),
-            Principal.ANYONE);
+            lease.id().text(), new LeaseChange(null, null, LeaseClass.LATENCY), Principal.ANYONE);
     assertThat(lease.leaseClass()).isEqualTo(LeaseClass.LATENCY);
   }
 
@@ -256,8 +225,7 @@ class LeaseUpdatesTest {
     Lease lease = grant(0.5);
     List<Lease> granted = new ArrayList<>();
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Memory(GIB), OptionalInt.of(7000), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Memory(GIB), 7000, List.of());
     ground.queue.ask(
         new LeaseSpec(requirements, 0, 60_000, Ground.HOLDER, Principal.ANYONE, ""),
         new QueueClient() {
@@ -279,7 +247,7 @@ class LeaseUpdatesTest {
             throw new AssertionError(refusal.text());
           }
         },
-        Optional.empty());
+        null);
     assertThat(granted).isEmpty();
     updates.update(lease.id().text(), compute(30), Principal.ANYONE);
     assertThat(granted).hasSize(1);

@@ -24,8 +24,6 @@ import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RejectionReason;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 class LeaseQueueTest {
@@ -207,15 +205,14 @@ class LeaseQueueTest {
   private Asker askAgain(boolean isResumed) {
     Asker asker = new Asker();
     GpuRequirements all =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
     LeaseRequest message =
         LeaseRequest.newBuilder().setRequestId("a".repeat(32)).setResumed(isResumed).build();
     asker.entry =
         queue.ask(
             new LeaseSpec(all, 0, 90_000, Ground.HOLDER, Principal.ANYONE, ""),
             asker,
-            RequestIdentity.of(message));
+            RequestIdentity.of(message).orElse(null));
     return asker;
   }
 
@@ -294,19 +291,18 @@ class LeaseQueueTest {
   }
 
   private static Principal user(String tenant, String digit) {
-    return new Principal(tenant, Role.USER, Optional.of(new TokenHash(digit.repeat(64))));
+    return new Principal(tenant, Role.USER, new TokenHash(digit.repeat(64)));
   }
 
   private Asker ask(Principal principal) {
     Asker asker = new Asker();
     GpuRequirements all =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
     asker.entry =
         queue.ask(
             new LeaseSpec(all, 0, HOUR_MILLIS, Ground.HOLDER, principal, principal.tenant()),
             asker,
-            Optional.empty());
+            null);
     return asker;
   }
 
@@ -316,12 +312,12 @@ class LeaseQueueTest {
 
   private Asker ask(GpuRequirements.Size size, int priority, long waitMillis) {
     Asker asker = new Asker();
-    GpuRequirements requirements = new GpuRequirements(1, size, OptionalInt.empty(), List.of());
+    GpuRequirements requirements = new GpuRequirements(1, size, null, List.of());
     asker.entry =
         queue.ask(
             new LeaseSpec(requirements, priority, waitMillis, Ground.HOLDER, Principal.ANYONE, ""),
             asker,
-            Optional.empty());
+            null);
     return asker;
   }
 }

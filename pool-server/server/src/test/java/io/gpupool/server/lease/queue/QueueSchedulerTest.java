@@ -18,7 +18,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -79,15 +78,11 @@ class QueueSchedulerTest {
         queued(
             1,
             new GpuRequirements(
-                1,
-                new GpuRequirements.Size.Fraction(1),
-                OptionalInt.empty(),
-                List.of(Selector.in("server", "a"))),
+                1, new GpuRequirements.Size.Fraction(1), null, List.of(Selector.in("server", "a"))),
             0,
             0);
     GpuRequirements half =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(0.5), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(0.5), null, List.of());
     QueuedRequest small = queued(2, half, 0, 1);
     Offer rest = offer(mine, mine.whole().minus(new Share(GIB / 4, 2500)));
     List<Decision> turns =
@@ -113,8 +108,7 @@ class QueueSchedulerTest {
   }
 
   private static GpuRequirements whole() {
-    return new GpuRequirements(
-        1, new GpuRequirements.Size.Fraction(1), OptionalInt.empty(), List.of());
+    return new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
   }
 
   private static List<Offer> offers(Random random) {
@@ -134,7 +128,7 @@ class QueueSchedulerTest {
             random.nextBoolean()
                 ? new GpuRequirements.Size.Fraction((1 + random.nextInt(100)) / 100.0)
                 : new GpuRequirements.Size.Memory((1 + random.nextInt(9)) * GIB / 2),
-            OptionalInt.empty(),
+            null,
             random.nextInt(4) == 0 ? List.of(Selector.in("server", "s0")) : List.of());
     return queued(number, requirements, random.nextInt(21) - 10, random.nextLong(200 * SECOND));
   }

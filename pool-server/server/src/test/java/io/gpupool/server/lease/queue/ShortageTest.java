@@ -20,10 +20,8 @@ import io.gpupool.server.records.Quota;
 import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.rejection.RejectionReason;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Requests that a cluster's controller, an admin, makes for pods of several namespaces. */
@@ -63,8 +61,8 @@ class ShortageTest {
   @Test
   void gpu_partitionIsCut_reasonNamesItAndTheFiguresAddUp() throws Exception {
     cut("training", 5, "blue");
-    ask(Optional.empty(), memory(2));
-    assertThat(ask(Optional.empty(), memory(2)))
+    ask(null, memory(2));
+    assertThat(ask(null, memory(2)))
         .contains(
             "largest free fraction is 1.0 GiB and 12.5 % compute on GPU 0 of host:7642, in use by")
         .endsWith(
@@ -86,35 +84,34 @@ class ShortageTest {
 
   private void cut(String name, int gibibytes, String tenant) throws Exception {
     ground.tenants.create(Principal.ANYONE, tenant, Quota.UNLIMITED);
-    Partitions.Wanted size =
-        new Partitions.Wanted(OptionalLong.of(gibibytes * GIB), Optional.empty());
+    Partitions.Wanted size = new Partitions.Wanted(gibibytes * GIB, null);
     ground.partitions.create(
         Principal.ANYONE, ground.capacity.gpus().getFirst(), name, size, false, Set.of(tenant));
   }
 
   private String ask(String user, String namespace, String pod, GpuRequirements.Size size) {
     return ask(
-        Optional.of(new LeasePod("uid-" + pod, namespace, pod, List.of("main"), Optional.empty())),
+        new LeasePod("uid-" + pod, namespace, pod, List.of("main"), null),
         new HolderName(namespace + "/" + pod, 0, "main", user),
         size);
   }
 
-  private String ask(Optional<LeasePod> pod, GpuRequirements.Size size) {
+  private String ask(@Nullable LeasePod pod, GpuRequirements.Size size) {
     return ask(pod, Ground.HOLDER, size);
   }
 
-  private String ask(Optional<LeasePod> pod, HolderName holder, GpuRequirements.Size size) {
+  private String ask(@Nullable LeasePod pod, HolderName holder, GpuRequirements.Size size) {
     Asker asker = new Asker();
     LeaseSpec request =
         new LeaseSpec(
-            new GpuRequirements(1, size, OptionalInt.empty(), List.of()),
+            new GpuRequirements(1, size, null, List.of()),
             0,
             0,
-            new LeaseOwner(holder, "", pod.orElse(null)),
+            new LeaseOwner(holder, "", pod),
             Principal.ANYONE,
             LeaseLimits.NONE,
             LeaseClass.BATCH);
-    var unused = ground.queue.ask(request, asker, Optional.empty());
+    var unused = ground.queue.ask(request, asker, null);
     return asker.reason;
   }
 

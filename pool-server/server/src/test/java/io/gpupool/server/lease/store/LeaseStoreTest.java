@@ -29,8 +29,6 @@ import io.gpupool.server.state.LocalStore;
 import io.gpupool.server.state.StateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalInt;
-import java.util.OptionalLong;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -48,11 +46,7 @@ class LeaseStoreTest {
     LocalStore store = LocalStore.inMemory();
     List<Gpu> gpus = List.of(first, second);
     Ground admin = new Ground(store, new ManualTimers(), gpus, "admin");
-    admin.tenants.create(
-        Principal.ANYONE,
-        "blue",
-        new Quota(
-            OptionalLong.empty(), OptionalLong.empty(), OptionalInt.of(3), OptionalInt.empty()));
+    admin.tenants.create(Principal.ANYONE, "blue", new Quota(null, null, 3, null));
     List<String> wrong = new ArrayList<>();
     store.watch("", changes -> check(admin, gpus, wrong));
     List<Callable<Integer>> servers = new ArrayList<>();
@@ -86,7 +80,7 @@ class LeaseStoreTest {
           new GpuRequirements(
               1 + random.nextInt(2),
               new GpuRequirements.Size.Fraction((1 + random.nextInt(50)) / 100.0),
-              OptionalInt.empty(),
+              null,
               List.of());
       String tenant = random.nextBoolean() ? "blue" : "";
       if (Placement.place(requirements, tenant, server.capacity.snapshot())
@@ -210,8 +204,7 @@ class LeaseStoreTest {
   private static GrantedLease grant(Ground ground, double part, LeaseClass leaseClass)
       throws Exception {
     GpuRequirements requirements =
-        new GpuRequirements(
-            1, new GpuRequirements.Size.Fraction(part), OptionalInt.empty(), List.of());
+        new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of());
     Outcome.Placed placed =
         (Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
     LeaseSpec request =

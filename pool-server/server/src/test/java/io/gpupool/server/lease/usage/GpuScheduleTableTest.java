@@ -21,7 +21,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -121,7 +120,7 @@ public class GpuScheduleTableTest {
   @Test
   void recentPercent_someSecondsOfUse_isTheirsAlone() throws IOException {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
-    List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
+    List<Part> parts = List.of(new Part(gpu, null, new Share(1L << 20, 3000), false));
     LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 0);
     int used = SchedulePage.leaseWord(time.leaseSlots(0).getFirst().entry(), SchedulePage.USED);
     for (int second = 1; second <= 60; second++) {
@@ -138,15 +137,9 @@ public class GpuScheduleTableTest {
     List<Part> parts =
         List.of(
             new Part(
-                PlacementTest.gpu("host", 0, 1L << 30),
-                Optional.empty(),
-                new Share(1L << 20, 3000),
-                false),
+                PlacementTest.gpu("host", 0, 1L << 30), null, new Share(1L << 20, 3000), false),
             new Part(
-                PlacementTest.gpu("host", 1, 1L << 30),
-                Optional.empty(),
-                new Share(1L << 20, 3000),
-                false));
+                PlacementTest.gpu("host", 1, 1L << 30), null, new Share(1L << 20, 3000), false));
     LeaseTime serving = new LeaseTime(table, parts, LeaseClass.LATENCY, 0);
     assertThat(word(0, SchedulePage.leaseWord(0, SchedulePage.LATENCY))).isEqualTo(1);
     assertThat(word(1, SchedulePage.leaseWord(0, SchedulePage.LATENCY))).isEqualTo(1);
@@ -191,7 +184,7 @@ public class GpuScheduleTableTest {
   @Test
   void grantedNanos_ofALease_areItsShareOfTheTimeThatPasses() throws IOException {
     Gpu gpu = PlacementTest.gpu("host", 1, 1L << 30);
-    List<Part> parts = List.of(new Part(gpu, Optional.empty(), new Share(1L << 20, 3000), false));
+    List<Part> parts = List.of(new Part(gpu, null, new Share(1L << 20, 3000), false));
     try (LeaseTime time = new LeaseTime(table, parts, LeaseClass.BATCH, 10 * SECOND)) {
       assertThat(time.grantedNanos(0, 20 * SECOND)).isEqualTo(3 * SECOND);
       long years = 100_000_000L * SECOND;

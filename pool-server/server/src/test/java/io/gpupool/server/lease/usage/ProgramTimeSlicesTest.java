@@ -16,7 +16,6 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.AfterEach;
@@ -41,7 +40,7 @@ class ProgramTimeSlicesTest {
     Part part =
         new Part(
             PlacementTest.gpu("host", gpu, 1L << 30),
-            Optional.empty(),
+            null,
             new Share(1L << 20, basisPoints),
             false);
     return new LeaseTime(table, List.of(part), LeaseClass.BATCH, 0);
@@ -141,11 +140,7 @@ class ProgramTimeSlicesTest {
   void lease_whoseProgramsTakeTimeSlicesWithinItsOwn_hasBothAndTheUseOfItsOwn() throws IOException {
     try (GpuScheduleTable both = new GpuScheduleTable(2, Levels.LEASES_AND_PROGRAMS)) {
       Part part =
-          new Part(
-              PlacementTest.gpu("host", 1, 1L << 30),
-              Optional.empty(),
-              new Share(1L << 20, 3000),
-              false);
+          new Part(PlacementTest.gpu("host", 1, 1L << 30), null, new Share(1L << 20, 3000), false);
       LeaseTime lease = new LeaseTime(both, List.of(part), LeaseClass.BATCH, 0);
       lease.enterSession(2);
       assertThat(lease.leaseSlots(2)).containsExactly(new ScheduleSlot(1, 0, 2));
