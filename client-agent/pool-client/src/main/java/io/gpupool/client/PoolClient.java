@@ -15,6 +15,7 @@ import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.DescribeLeaseRequest;
+import io.gpupool.control.v1.EnvironmentVariable;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.OpenSessionReply;
@@ -166,14 +167,16 @@ public final class PoolClient implements AutoCloseable {
           }
         },
         new Metadata());
-    call.sendMessage(
+    OpenSessionRequest.Builder request =
         OpenSessionRequest.newBuilder()
             .setLeaseId(leaseId)
             .setSecret(secret)
             .setClient(client)
-            .setServer(server)
-            .putAllDriverEnvironment(driverEnvironment)
-            .build());
+            .setServer(server);
+    driverEnvironment.forEach((name, value) ->
+        request.addDriverEnvironment(
+            EnvironmentVariable.newBuilder().setName(name).setValue(value)));
+    call.sendMessage(request.build());
     call.halfClose();
     call.request(2);
     return opened;

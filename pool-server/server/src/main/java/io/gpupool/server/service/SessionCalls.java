@@ -27,7 +27,9 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -136,8 +138,7 @@ public final class SessionCalls {
       StreamObserver<OpenSessionReply> reply) {
     try {
       DriverEnvironment environment =
-          DriverEnvironment.of(
-              request.getDriverEnvironmentMap(), (name, value) -> logIgnored(lease, name));
+          DriverEnvironment.of(variables(request), (name, value) -> logIgnored(lease, name));
       Session session =
           sessions.open(lease, HolderName.of(request.getClient()), principal, environment);
       Replies.answer(
@@ -154,6 +155,14 @@ public final class SessionCalls {
     } catch (InvalidRequestException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
     }
+  }
+
+  private static Map<String, String> variables(OpenSessionRequest request) {
+    Map<String, String> variables = new LinkedHashMap<>();
+    request
+        .getDriverEnvironmentList()
+        .forEach(variable -> variables.put(variable.getName(), variable.getValue()));
+    return variables;
   }
 
   private static void logIgnored(Lease lease, String name) {
