@@ -3,6 +3,7 @@ package io.gpupool.cli.lease;
 
 import com.google.gson.JsonObject;
 import io.gpupool.cli.Amounts;
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.HolderText;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
@@ -126,7 +127,7 @@ public final class LeaseCommand {
       Table grants = new Table("GPU", "PARTITION", "MEMORY", "USED", "COMPUTE", "KIND");
       for (GrantUse use : lease.getGrantsList()) {
         grants.row(
-            use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
+            GpuPlace.of(use.getGrant()),
             use.getGrant().getPartition(),
             Amounts.bytes(use.getGrant().getMemoryBytes()),
             Amounts.bytes(use.getUsedMemoryBytes()),

@@ -3,7 +3,8 @@ package io.gpupool.cli.lease;
 
 import io.gpupool.cli.Amounts;
 import io.gpupool.cli.ClassOptions;
-import io.gpupool.cli.ComputePercent;
+import io.gpupool.cli.ComputeOption;
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
 import io.gpupool.client.PoolClient;
@@ -71,7 +72,7 @@ final class LeaseUpdateCommand extends PoolCommand {
     }
     UpdateLeaseRequest.Builder request = UpdateLeaseRequest.newBuilder().setLeaseId(id);
     if (compute != null) {
-      request.setComputePercent(ComputePercent.checked(compute));
+      request.setComputePercent(ComputeOption.checked(compute));
     }
     if (hard || lendable) {
       request.setHard(hard);
@@ -90,7 +91,7 @@ final class LeaseUpdateCommand extends PoolCommand {
     for (GrantUse use : lease.getGrantsList()) {
       table.row(
           lease.getId(),
-          use.getGrant().getServer() + "/" + use.getGrant().getGpu(),
+          GpuPlace.of(use.getGrant()),
           Amounts.bytes(use.getGrant().getMemoryBytes()),
           Amounts.percent(use.getGrant().getComputePercent()),
           use.getGrant().getHard() ? "hard" : "lendable",

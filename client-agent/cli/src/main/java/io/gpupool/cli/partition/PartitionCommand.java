@@ -2,7 +2,7 @@
 package io.gpupool.cli.partition;
 
 import io.gpupool.cli.Amounts;
-import io.gpupool.cli.ComputePercent;
+import io.gpupool.cli.ComputeOption;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.Table;
 import io.gpupool.client.PoolClient;
@@ -83,7 +83,7 @@ public final class PartitionCommand {
         size.setMemoryBytes(ByteSize.parse(memory).bytes());
       }
       if (compute != null) {
-        size.setComputePercent(ComputePercent.checked(compute));
+        size.setComputePercent(ComputeOption.checked(compute));
       }
       return size.build();
     }

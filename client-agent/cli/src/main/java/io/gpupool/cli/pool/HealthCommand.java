@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.pool;
 
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
@@ -54,7 +55,7 @@ public final class HealthCommand extends PoolCommand {
     for (GpuInfo gpu : pool.gpus()) {
       if (!gpu.getProblem().isEmpty()) {
         checks.add(
-            "gpu " + gpu.getServer() + "/" + gpu.getGpu(),
+            "gpu " + GpuPlace.of(gpu),
             Verdict.WARN,
             JsonForm.text(gpu.getHealth()) + ": " + gpu.getProblem(),
             "nothing of it is granted until it has rested and passed a trial");

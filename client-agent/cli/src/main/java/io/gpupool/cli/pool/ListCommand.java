@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli.pool;
 
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.cli.Table;
@@ -30,7 +31,7 @@ public final class ListCommand extends PoolCommand {
 
   static Table gpus(PoolSnapshot pool) {
     return ColumnTable.of(Column.View.VIEW_LIST, GpuInfo.getDefaultInstance())
-        .column("GPU", gpu -> gpu.getServer() + "/" + gpu.getGpu())
+        .column("GPU", GpuPlace::of)
         .declared("NAME", "CC")
         .column("DRIVER", gpu -> driver(gpu.getDriverVersion()))
         .declared("MEMORY")

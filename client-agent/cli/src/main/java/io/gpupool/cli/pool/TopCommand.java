@@ -4,6 +4,7 @@ package io.gpupool.cli.pool;
 import static io.gpupool.cli.table.LeaseRow.cell;
 
 import io.gpupool.cli.Amounts;
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.HolderText;
 import io.gpupool.cli.PoolCommand;
 import io.gpupool.cli.PoolSnapshot;
@@ -96,7 +97,7 @@ public final class TopCommand extends PoolCommand {
 
   private static Table gpus(PoolSnapshot pool) {
     return ColumnTable.of(Column.View.VIEW_TOP, GpuInfo.getDefaultInstance())
-        .column("GPU", gpu -> gpu.getServer() + "/" + gpu.getGpu())
+        .column("GPU", GpuPlace::of)
         .declared("NAME", "MEMORY")
         .column("FREE", FreeText::memory)
         .column("COMPUTE FREE", FreeText::compute)

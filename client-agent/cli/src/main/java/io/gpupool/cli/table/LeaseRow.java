@@ -2,6 +2,7 @@
 package io.gpupool.cli.table;
 
 import com.google.protobuf.Message;
+import io.gpupool.cli.GpuPlace;
 import io.gpupool.cli.PoolSnapshot;
 import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
@@ -21,7 +22,7 @@ public sealed interface LeaseRow {
 
     /** Returns the place of the GPU, such as {@code gpu-1/0}. */
     public String place() {
-      return use.getGrant().getServer() + "/" + use.getGrant().getGpu();
+      return GpuPlace.of(use.getGrant());
     }
   }
 

@@ -16,18 +16,20 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class TopCommandTest {
+  /** A GPU of which a quarter is leased. */
+  private static GpuInfo.Builder gpu() {
+    return GpuInfo.newBuilder()
+        .setServer("one")
+        .setName("GPU")
+        .setMemoryBytes(8L << 30)
+        .setFreeMemoryBytes(6L << 30)
+        .setFreeComputePercent(75);
+  }
+
   @Test
   void gpu_withAPartition_showsItsFreeShareApart() {
     GpuInfo gpu =
-        GpuInfo.newBuilder()
-            .setServer("one")
-            .setName("GPU")
-            .setMemoryBytes(8L << 30)
-            .setFreeMemoryBytes(6L << 30)
-            .setFreeComputePercent(75)
-            .setFreePartitionMemoryBytes(2L << 30)
-            .setFreePartitionComputePercent(25)
-            .build();
+        gpu().setFreePartitionMemoryBytes(2L << 30).setFreePartitionComputePercent(25).build();
     PoolSnapshot pool = new PoolSnapshot(List.of(), List.of(gpu), List.of(), List.of(), List.of());
     assertThat(TopCommand.draw(pool, false))
         .containsPattern(
@@ -36,14 +38,7 @@ class TopCommandTest {
 
   @Test
   void top_leases_areDrawnWithHolderAndShare() {
-    GpuInfo gpu =
-        GpuInfo.newBuilder()
-            .setServer("one")
-            .setName("GPU")
-            .setMemoryBytes(8L << 30)
-            .setFreeMemoryBytes(6L << 30)
-            .setFreeComputePercent(75)
-            .build();
+    GpuInfo gpu = gpu().build();
     LeaseInfo lease =
         LeaseInfo.newBuilder()
             .setId("L1")

@@ -2,8 +2,8 @@
 package io.gpupool.cli;
 
 /** The value of {@code --compute} where it cannot be left open: a part of a GPU's time. */
-public final class ComputePercent {
-  private ComputePercent() {}
+public final class ComputeOption {
+  private ComputeOption() {}
 
   /**
    * Checks the value before the pool is asked, which takes 0 for an open one.
