@@ -8,7 +8,6 @@ import io.gpupool.server.lease.usage.GpuScheduleTable.Levels;
 import io.gpupool.server.options.ServerOptions;
 import java.io.IOException;
 import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,13 +32,13 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
   public record Probe(GpuSpec spec, @Nullable List<Gpu> driver) {
     public static Probe of(ServerOptions options, String server) throws IOException {
       GpuSpec asked = options.gpus().spec();
-      Optional<List<Gpu>> driver =
-          asked.isSoft() ? Optional.empty() : GpuInventory.probeDriver(options, server);
-      if (driver.isEmpty() && !asked.isSoft()) {
+      List<Gpu> driver =
+          asked.isSoft() ? null : GpuInventory.probeDriver(options, server).orElse(null);
+      if (driver == null && !asked.isSoft()) {
         LOG.info("no NVIDIA driver found; serving one GPU in software instead (--gpus soft:1)");
-        return new Probe(GpuInventory.FALLBACK, driver.orElse(null));
+        return new Probe(GpuInventory.FALLBACK, null);
       }
-      return new Probe(asked, driver.orElse(null));
+      return new Probe(asked, driver);
     }
 
     /** Takes the inventory, if the driver has not told it. */

@@ -22,6 +22,7 @@ import io.gpupool.server.placement.Partition;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The stored form of leases and of how GPUs are divided among them. */
 final class LeaseForm {
@@ -68,7 +69,7 @@ final class LeaseForm {
             .map(allocation ->
                 new Allocation(
                     new LeaseId(allocation.getLease()),
-                    named(allocation.getPartition()).orElse(null),
+                    named(allocation.getPartition()),
                     share(allocation.getShare())))
             .toList());
   }
@@ -112,12 +113,12 @@ final class LeaseForm {
                 record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
             record.getTenant(),
             record.hasPod() ? pod(record.getPod()) : null),
-        named(record.getToken()).map(TokenHash::new).orElse(null),
+        token(record.getToken()),
         record.getPartsList().stream()
             .map(part ->
                 new GrantRecord.PartRecord(
                     new GpuKey(part.getServer(), part.getCard()),
-                    named(part.getPartition()).orElse(null),
+                    named(part.getPartition()),
                     share(part.getShare()),
                     part.getHard(),
                     part.getMilliGpus()))
@@ -147,7 +148,7 @@ final class LeaseForm {
         record.getNamespace(),
         record.getName(),
         record.getContainersList(),
-        named(record.getNode()).orElse(null));
+        named(record.getNode()));
   }
 
   private static ShareRecord share(Share share) {
@@ -161,7 +162,12 @@ final class LeaseForm {
     return new Share(record.getMemoryBytes(), record.getComputeBasisPoints());
   }
 
-  static Optional<String> named(String text) {
-    return text.isEmpty() ? Optional.empty() : Optional.of(text);
+  private static @Nullable String named(String text) {
+    return text.isEmpty() ? null : text;
+  }
+
+  /** Returns the hash of a token from its text; null: there is no token. */
+  static @Nullable TokenHash token(String text) {
+    return text.isEmpty() ? null : new TokenHash(text);
   }
 }

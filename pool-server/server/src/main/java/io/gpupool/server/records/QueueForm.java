@@ -33,7 +33,7 @@ final class QueueForm {
           new Principal(
               record.getActorTenant(),
               TenantForm.role(record.getActorRole()),
-              LeaseForm.named(record.getActorToken()).map(TokenHash::new).orElse(null));
+              LeaseForm.token(record.getActorToken()));
       return new QueueRecord(
           record.getNumber(),
           record.getServer(),

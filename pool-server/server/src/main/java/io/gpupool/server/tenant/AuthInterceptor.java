@@ -145,19 +145,19 @@ public final class AuthInterceptor implements ServerInterceptor {
     if (least.isEmpty()) {
       return calls.unproven(call, () -> next.startCall(call, headers));
     }
-    Optional<String> shown = token(headers);
-    if (shown.isEmpty() && method.startsWith(SHOWN_IN_REQUEST)) {
+    String shown = token(headers).orElse(null);
+    if (shown == null && method.startsWith(SHOWN_IN_REQUEST)) {
       return calls.unproven(call, () -> next.startCall(call, headers));
     }
-    CompletableFuture<Void> ready = tokens.ready(shown.orElse(null));
+    CompletableFuture<Void> ready = tokens.ready(shown);
     if (ready.isDone()) {
-      return interceptCall(call, headers, next, shown.orElse(null), least.get());
+      return interceptCall(call, headers, next, shown, least.get());
     }
     DelayedListener<Q> waiting = new DelayedListener<>();
     ready.whenCompleteAsync(
         (done, failure) -> {
           try {
-            waiting.pass(interceptCall(call, headers, next, shown.orElse(null), least.get()));
+            waiting.pass(interceptCall(call, headers, next, shown, least.get()));
           } catch (RuntimeException e) {
             // Here gRPC does not see it, and the caller would wait for ever.
             LOG.error("{} failed", method, e);

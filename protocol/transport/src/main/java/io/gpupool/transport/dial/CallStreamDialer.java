@@ -60,7 +60,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
    * @param tls with what the connection begins; null: in clear text
    */
   public record Target(InetSocketAddress address, String host, @Nullable TlsContext tls) {
-    /** Whether the connection is encrypted. */
+    /** Returns whether connections begin with TLS. */
     public boolean isEncrypted() {
       return tls != null;
     }

@@ -2,7 +2,6 @@
 package io.gpupool.transport.tls;
 
 import java.nio.file.Path;
-import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -27,7 +26,7 @@ public record TlsFiles(@Nullable Path certificate, @Nullable Path key, @Nullable
     }
   }
 
-  /** The roots alone: no certificate is shown. */
+  /** Returns the files of a side that shows no certificate. */
   public static TlsFiles trusting(@Nullable Path roots) {
     return new TlsFiles(null, null, roots);
   }
@@ -37,8 +36,6 @@ public record TlsFiles(@Nullable Path certificate, @Nullable Path key, @Nullable
   }
 
   Stream<Path> all() {
-    return Stream.of(certificate, key, trusted)
-        .filter(Objects::nonNull)
-        .map(Objects::requireNonNull);
+    return Stream.of(certificate, key, trusted).flatMap(Stream::ofNullable);
   }
 }
