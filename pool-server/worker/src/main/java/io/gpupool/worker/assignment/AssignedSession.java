@@ -164,6 +164,8 @@ public final class AssignedSession {
             peers);
     parts.backend.nameSession(mine.name());
     Session session = new Session(parts.backend, plan, stream);
+    // Before the threads below are started: the program need not wait for them.
+    session.welcome();
     Departure.watch(stream, mine.name());
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));

@@ -86,14 +86,20 @@ public final class Session {
   }
 
   /**
+   * Sends the WELCOME, with which the program goes on; once, before anything else is sent or run.
+   */
+  public void welcome() {
+    answers.welcome(welcome.payload());
+    answers.flush();
+  }
+
+  /**
    * Runs until the stream ends.
    *
    * @return why it ended, for people
    */
   public String run() {
     thread = Thread.currentThread();
-    answers.welcome(welcome.payload());
-    answers.flush();
     try {
       while (ending == null) {
         executeReceived();

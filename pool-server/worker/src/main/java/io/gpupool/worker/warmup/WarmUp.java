@@ -96,6 +96,7 @@ public final class WarmUp {
     Thread client =
         Thread.ofPlatform().daemon().start(() -> play(pair[0], batches, enough, allocated));
     Thread drain = Thread.ofPlatform().daemon().start(() -> read(pair[0], allocated));
+    session.welcome();
     session.run();
     Posix.shutdown(pair[1]);
     join(client);

@@ -188,6 +188,7 @@ class FuzzTest {
 
     private void runSession() {
       try {
+        session.welcome();
         outcome.set(session.run());
       } catch (RuntimeException | Error e) {
         outcome.set(e);

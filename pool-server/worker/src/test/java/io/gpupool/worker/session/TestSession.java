@@ -74,6 +74,7 @@ final class TestSession implements AutoCloseable {
             () -> {
               // Whoever awaits the end closes the descriptor; its number may be another's then.
               try {
+                session.welcome();
                 String why = session.run();
                 Posix.shutdown(sessionFd);
                 ended.complete(why);
