@@ -154,6 +154,7 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "class", "GPUPOOL_CLASS");
   add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
   add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
+  add_environment(message, "resume_window", "GPUPOOL_RESUME_WINDOW");
   add_token(message);
   add_environment(message, "pool", "GPUPOOL_POOL");
 }

@@ -34,7 +34,8 @@ public final class Environment {
 
   /**
    * Returns the options that {@code GPUPOOL_GPUS}, {@code _FRACTION}, {@code _MEMORY}, {@code
-   * _COMPUTE}, {@code _CLASS}, {@code _IDLE_TIMEOUT} and {@code _TIME_LIMIT} name.
+   * _COMPUTE}, {@code _CLASS}, {@code _IDLE_TIMEOUT}, {@code _TIME_LIMIT} and {@code
+   * _RESUME_WINDOW} name.
    */
   public static LeaseOptions wish() {
     return LeaseOptions.from(

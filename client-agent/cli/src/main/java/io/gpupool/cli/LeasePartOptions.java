@@ -54,6 +54,15 @@ public final class LeasePartOptions {
       })
   private @Nullable String timeLimit;
 
+  @Option(
+      names = "--resume-window",
+      paramLabel = "DURATION",
+      description = {
+        "how long programs on the lease outlive a broken connection, up to 1h; 0: they end with it",
+        "(GPUPOOL_RESUME_WINDOW; default: 60s)"
+      })
+  private @Nullable String resumeWindow;
+
   /** The values that were given, by the names that variables and attach messages have for them. */
   public Map<String, String> values() {
     Map<String, String> values = new LinkedHashMap<>();
@@ -75,6 +84,9 @@ public final class LeasePartOptions {
     }
     if (timeLimit != null) {
       values.put("time_limit", timeLimit);
+    }
+    if (resumeWindow != null) {
+      values.put("resume_window", resumeWindow);
     }
     return values;
   }

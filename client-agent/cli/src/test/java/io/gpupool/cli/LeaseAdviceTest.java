@@ -85,7 +85,9 @@ class LeaseAdviceTest {
             .filter(field -> field.isAnnotationPresent(Option.class))
             .flatMap(field -> Arrays.stream(field.getAnnotation(Option.class).names()))
             .toList();
-    assertThat(options).contains("-m", "-p", "-n", "--compute", "--idle-timeout", "--time-limit");
+    assertThat(options)
+        .contains(
+            "-m", "-p", "-n", "--compute", "--idle-timeout", "--time-limit", "--resume-window");
   }
 
   @Test

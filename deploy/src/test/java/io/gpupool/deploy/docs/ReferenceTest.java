@@ -28,7 +28,8 @@ class ReferenceTest {
           "GPUPOOL_COMPUTE",
           "GPUPOOL_CLASS",
           "GPUPOOL_IDLE_TIMEOUT",
-          "GPUPOOL_TIME_LIMIT");
+          "GPUPOOL_TIME_LIMIT",
+          "GPUPOOL_RESUME_WINDOW");
 
   /**
    * A macro of the shim, a mark by which one test finds its own processes, and a name that another

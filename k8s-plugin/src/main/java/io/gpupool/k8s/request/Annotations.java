@@ -2,6 +2,7 @@
 package io.gpupool.k8s.request;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gpupool.client.lease.LeaseOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The annotations of a pod that are about GPUs.
@@ -25,6 +27,7 @@ record Annotations(Map<String, String> texts) {
           Names.SELECT,
           Names.PRIORITY,
           Names.CLASS,
+          Names.RESUME_WINDOW,
           Names.CLAIMS);
   private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
   private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
@@ -148,6 +151,34 @@ record Annotations(Map<String, String> texts) {
                     + "."));
   }
 
+  /** Returns how long the pod's programs outlive a broken connection; null: as long as is usual. */
+  @Nullable Long resumeWindowMillis() throws RefusedException {
+    Optional<String> text = text(Names.RESUME_WINDOW);
+    if (text.isEmpty()) {
+      return null;
+    }
+    long millis = millis(text.get());
+    if (millis < 0 || millis > PodRequest.MAX_RESUME_WINDOW_MILLIS) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.RESUME_WINDOW
+              + ": '"
+              + Shapes.shortened(text.get())
+              + "' is no time from 0 to 1 h; write for example \"0\", \"90s\" or \"5m\", in"
+              + " quotes.");
+    }
+    return millis;
+  }
+
+  /** Returns the length of a time in milliseconds; -1: the text is none. */
+  private static long millis(String text) {
+    try {
+      return LeaseOptions.duration(text).toMillis();
+    } catch (IllegalArgumentException e) {
+      return -1;
+    }
+  }
+
   /** Refuses unknown names, and counts for containers that the pod does not have. */
   void checkNames(Set<String> containers) throws RefusedException {
     for (String name : texts.keySet()) {
@@ -173,6 +204,8 @@ record Annotations(Map<String, String> texts) {
                 + Names.PRIORITY
                 + ", "
                 + Names.CLASS
+                + ", "
+                + Names.RESUME_WINDOW
                 + " and "
                 + Names.CLAIMS
                 + ".");

@@ -24,6 +24,9 @@ public final class Names {
   /** Annotation: how the pod's programs use a GPU's time, {@code batch} or {@code latency}. */
   public static final String CLASS = PREFIX + "class";
 
+  /** Annotation: how long the pod's programs outlive a broken connection, such as {@code 5m}. */
+  public static final String RESUME_WINDOW = PREFIX + "resume-window";
+
   /** Annotation of pods that use claims of dynamic resource allocation: {@code true}. */
   public static final String CLAIMS = PREFIX + "claims";
 

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** A reader of one pod or pod template. */
 public final class PodReader {
@@ -65,10 +66,12 @@ public final class PodReader {
     Map<String, String> select = new LinkedHashMap<>();
     int[] priority = {0};
     LeaseClass[] leaseClass = {LeaseClass.BATCH};
+    @Nullable Long[] resumeWindowMillis = {null};
     if (!asked.isEmpty()) {
       collect(() -> select.putAll(annotations.select(warnings)));
       collect(() -> priority[0] = annotations.priority());
       collect(() -> leaseClass[0] = annotations.leaseClass());
+      collect(() -> resumeWindowMillis[0] = annotations.resumeWindowMillis());
       collect(() -> annotations.checkNames(names));
     } else if (annotations.wouldAsk() && refusals.isEmpty()) {
       warn("annotations ask for no GPU by themselves; write " + Names.GPU + " in a container");
@@ -76,7 +79,7 @@ public final class PodReader {
     PodRequest request =
         asked.isEmpty()
             ? PodRequest.NOTHING
-            : new PodRequest(asked, select, priority[0], leaseClass[0]);
+            : new PodRequest(asked, select, priority[0], leaseClass[0], resumeWindowMillis[0]);
     return new Reading(request, refusals, shortened(), kept, touched, commands);
   }
 

@@ -5,12 +5,13 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The exact request of a pod. It is written as JSON in the annotation {@link Names#REQUEST}:
  *
  * <pre>{"containers":{"main":{"gpus":1,"fraction":0.5,"computePercent":30}},
- *  "select":{"model":"*H100*"},"priority":5,"class":"latency"}</pre>
+ *  "select":{"model":"*H100*"},"priority":5,"class":"latency","resumeWindowMillis":60000}</pre>
  *
  * with {@code memoryBytes} in place of {@code fraction} if memory is asked for; what is not asked
  * for is left out.
@@ -19,23 +20,27 @@ import java.util.Optional;
  * @param select selectors of GPUs, as in the pool's lease requests
  * @param priority order in the queue, -1000 to 1000: larger is sooner
  * @param leaseClass how the programs use a GPU's time
+ * @param resumeWindowMillis how long the programs outlive a broken connection; 0: not at all; null:
+ *     as long as is usual
  */
 public record PodRequest(
     Map<String, GpuRequest> containers,
     Map<String, String> select,
     int priority,
-    LeaseClass leaseClass) {
+    LeaseClass leaseClass,
+    @Nullable Long resumeWindowMillis) {
   public static final PodRequest NOTHING = new PodRequest(Map.of(), Map.of(), 0);
   public static final int MAX_PRIORITY = 1000;
+  public static final long MAX_RESUME_WINDOW_MILLIS = 3600 * 1000;
 
   public PodRequest {
     containers = Collections.unmodifiableMap(new LinkedHashMap<>(containers));
     select = Collections.unmodifiableMap(new LinkedHashMap<>(select));
   }
 
-  /** Creates a request of the default class. */
+  /** Creates a request of the default class, with the usual resume window. */
   public PodRequest(Map<String, GpuRequest> containers, Map<String, String> select, int priority) {
-    this(containers, select, priority, LeaseClass.BATCH);
+    this(containers, select, priority, LeaseClass.BATCH, null);
   }
 
   public boolean isNothing() {

@@ -27,7 +27,8 @@ public enum RejectionAdvice {
           Map.entry("selectors", Names.SELECT),
           Map.entry("tenant", Names.TENANT),
           Map.entry("priority", Names.PRIORITY),
-          Map.entry("class", Names.CLASS));
+          Map.entry("class", Names.CLASS),
+          Map.entry("resume_window_millis", Names.RESUME_WINDOW));
 
   private final String askForLess;
 

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The JSON form of a pod's request. It reads only what it writes. */
 final class RequestForm {
@@ -52,6 +53,9 @@ final class RequestForm {
     if (request.leaseClass() != LeaseClass.BATCH) {
       root.put("class", request.leaseClass().text());
     }
+    if (request.resumeWindowMillis() != null) {
+      root.put("resumeWindowMillis", request.resumeWindowMillis());
+    }
     return root.toString();
   }
 
@@ -67,7 +71,7 @@ final class RequestForm {
   }
 
   private static PodRequest request(JsonNode root) {
-    requireOnly(root, Set.of("containers", "select", "priority", "class"));
+    requireOnly(root, Set.of("containers", "select", "priority", "class", "resumeWindowMillis"));
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     JsonNode asked = root.path("containers");
     require(asked.isObject() && !asked.isEmpty());
@@ -90,7 +94,16 @@ final class RequestForm {
         root.has("class")
             ? LeaseClass.of(root.path("class").asText()).orElseThrow(IllegalArgumentException::new)
             : LeaseClass.BATCH;
-    return new PodRequest(containers, select, priority, leaseClass);
+    return new PodRequest(containers, select, priority, leaseClass, resumeWindow(root));
+  }
+
+  private static @Nullable Long resumeWindow(JsonNode root) {
+    if (!root.has("resumeWindowMillis")) {
+      return null;
+    }
+    long millis = integer(root.path("resumeWindowMillis"));
+    require(millis >= 0 && millis <= PodRequest.MAX_RESUME_WINDOW_MILLIS);
+    return millis;
   }
 
   private static GpuRequest container(JsonNode node) {

@@ -20,12 +20,13 @@ class PodRequestTest {
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     containers.put("main", fraction("0.12500", 3));
     containers.put("other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), 30));
-    PodRequest request = new PodRequest(containers, Map.of("cc>", "8.0"), -5, LeaseClass.LATENCY);
+    PodRequest request =
+        new PodRequest(containers, Map.of("cc>", "8.0"), -5, LeaseClass.LATENCY, 0L);
     assertThat(request.toJson())
         .isEqualTo(
             "{\"containers\":{\"main\":{\"gpus\":3,\"fraction\":0.125},\"other\":{\"gpus\":1,"
                 + "\"memoryBytes\":8589934592,\"computePercent\":30}},\"select\":{\"cc>\":\"8.0\"},"
-                + "\"priority\":-5,\"class\":\"latency\"}");
+                + "\"priority\":-5,\"class\":\"latency\",\"resumeWindowMillis\":0}");
     assertThat(PodRequest.parse(request.toJson())).contains(request);
   }
 
@@ -53,6 +54,9 @@ class PodRequestTest {
         "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"select\":{\"a\":1}}",
         "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"class\":\"gold\"}",
         "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"class\":1}",
+        "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"resumeWindowMillis\":-1}",
+        "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"resumeWindowMillis\":3600001}",
+        "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"resumeWindowMillis\":\"5m\"}",
         "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}}} {}",
         "{\"containers\":{\"a\":{\"gpus\":1,\"fraction\":0.5}},\"containers\":{}}"
       })

@@ -9,6 +9,7 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.openapi.OpenApi;
 import io.gpupool.rest.openapi.Schema;
@@ -145,6 +146,9 @@ class RestServerTest {
         "leases | {\"class\":1} | $.class is to be a string",
         "leases | {\"computePercent\":0} | $.computePercent is below 1",
         "leases | {\"computePercent\":101} | $.computePercent is over 100",
+        "leases | {\"resumeWindowMillis\":-1} | $.resumeWindowMillis is below 0",
+        "leases | {\"resumeWindowMillis\":3600001} | $.resumeWindowMillis is over 3600000",
+        "leases | {\"resumeWindowMillis\":\"5m\"} | $.resumeWindowMillis is to be a",
         "partitions | {\"ref\":{\"gpu\":0,\"name\":\"a\"},\"size\":{\"memoryBytes\":1048576,\"computePercent\":0}}"
             + " | $.size.computePercent is below 1",
         "partitions | {\"ref\":{\"gpu\":0,\"name\":\"a\"},\"size\":{\"memoryBytes\":1048576,\"computePercent\":101}}"
@@ -159,6 +163,29 @@ class RestServerTest {
     HttpResponse<String> answer = client.put("POST", "/api/v1/" + kind, body);
     assertThat(answer.statusCode()).isEqualTo(400);
     assertThat(answer.body()).contains(detail);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 300_000})
+  void post_ofALeaseWithAResumeWindow_asksForItEvenIfItIsNone(long millis) throws Exception {
+    List<LeaseRequest> asked = new ArrayList<>();
+    pool.plane =
+        request -> {
+          asked.add((LeaseRequest) request);
+          throw Status.UNAVAILABLE.asRuntimeException();
+        };
+    client.put("POST", "/api/v1/leases", "{\"resumeWindowMillis\":" + millis + "}");
+    client.put("POST", "/api/v1/leases", "{}");
+    assertThat(asked).extracting(LeaseRequest::hasResumeWindowMillis).containsExactly(true, false);
+    assertThat(asked.getFirst().getResumeWindowMillis()).isEqualTo(millis);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 300_000})
+  void get_ofALease_showsItsResumeWindow(long millis) throws Exception {
+    pool.setLeases(List.of(SamplePool.lease(1).toBuilder().setResumeWindowMillis(millis).build()));
+    assertThat(Client.json(client.get("/api/v1/leases/L1")).get("resumeWindowMillis").getAsLong())
+        .isEqualTo(millis);
   }
 
   @ParameterizedTest

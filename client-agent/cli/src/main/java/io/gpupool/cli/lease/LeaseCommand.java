@@ -113,7 +113,8 @@ public final class LeaseCommand {
               "AGE",
               "IDLE",
               "IDLE TIMEOUT",
-              "TIME LIMIT");
+              "TIME LIMIT",
+              "RESUME WINDOW");
       head.row(
           lease.getId(),
           JsonForm.text(lease.getState()),
@@ -123,7 +124,8 @@ public final class LeaseCommand {
           Amounts.age(lease.getAgeMillis()),
           Amounts.age(lease.getIdleMillis()),
           limit(lease.getIdleTimeoutMillis()),
-          limit(lease.getTimeLimitMillis()));
+          limit(lease.getTimeLimitMillis()),
+          limit(lease.getResumeWindowMillis()));
       Table grants = new Table("GPU", "PARTITION", "MEMORY", "USED", "COMPUTE", "KIND");
       for (GrantUse use : lease.getGrantsList()) {
         grants.row(

@@ -39,7 +39,7 @@ public record LeaseOptions(
           new Waiting(null, null),
           false,
           null,
-          new Limits(null, null));
+          new Limits(null, null, null));
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
@@ -123,10 +123,17 @@ public record LeaseOptions(
     }
   }
 
-  /** The time without use, and the time in all, after which the pool ends the lease. */
-  public record Limits(@Nullable String idle, @Nullable String time) {
+  /**
+   * The time without use, and the time in all, after which the pool ends the lease, and the time
+   * that the lease's sessions outlive a broken connection.
+   */
+  public record Limits(
+      @Nullable String idle, @Nullable String time, @Nullable String resumeWindow) {
     private Limits orElse(Limits other) {
-      return new Limits(firstOf(idle, other.idle), firstOf(time, other.time));
+      return new Limits(
+          firstOf(idle, other.idle),
+          firstOf(time, other.time),
+          firstOf(resumeWindow, other.resumeWindow));
     }
 
     private void addTo(LeaseRequest.Builder request) {
@@ -135,6 +142,9 @@ public record LeaseOptions(
       }
       if (time != null) {
         request.setTimeLimitMillis(duration(time).toMillis());
+      }
+      if (resumeWindow != null) {
+        request.setResumeWindowMillis(duration(resumeWindow).toMillis());
       }
     }
   }
@@ -152,7 +162,9 @@ public record LeaseOptions(
         false,
         values.apply("class").orElse(null),
         new Limits(
-            values.apply("idle_timeout").orElse(null), values.apply("time_limit").orElse(null)));
+            values.apply("idle_timeout").orElse(null),
+            values.apply("time_limit").orElse(null),
+            values.apply("resume_window").orElse(null)));
   }
 
   /** Returns the same part of GPUs with the options that only a command line has. */

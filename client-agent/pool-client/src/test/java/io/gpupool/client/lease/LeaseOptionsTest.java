@@ -53,6 +53,24 @@ class LeaseOptionsTest {
   }
 
   @Test
+  void resumeWindow_isAskedForAsItIsGiven_andNoneIsNotTheDefault() {
+    Holder holder = Holder.getDefaultInstance();
+    LeaseOptions none = wish(Map.of("resume_window", "0"));
+    assertThat(none.request(holder).hasResumeWindowMillis()).isTrue();
+    assertThat(none.request(holder).getResumeWindowMillis()).isZero();
+    LeaseOptions minutes = wish(Map.of("resume_window", "5m"));
+    assertThat(minutes.request(holder).getResumeWindowMillis()).isEqualTo(300_000);
+    assertThat(none.orElse(minutes).request(holder).getResumeWindowMillis()).isZero();
+    assertThat(wish(Map.of()).orElse(minutes).request(holder).getResumeWindowMillis())
+        .isEqualTo(300_000);
+    assertThat(LeaseOptions.NOTHING.request(holder).hasResumeWindowMillis()).isFalse();
+    for (String text : new String[] {"-1s", "a minute", "1.5s"}) {
+      assertThatThrownBy(() -> wish(Map.of("resume_window", text)).request(holder))
+          .hasMessage("'" + text + "' is not a duration; write for example 30s, 5m or 1h");
+    }
+  }
+
+  @Test
   void duration_formsPeopleWrite_areRead() {
     assertThat(LeaseOptions.duration("90")).isEqualTo(Duration.ofSeconds(90));
     assertThat(LeaseOptions.duration("500ms")).isEqualTo(Duration.ofMillis(500));

@@ -76,6 +76,9 @@ public final class LeaseRequests {
     if (wanted.request().computePercent() != null) {
       request.setComputePercent(wanted.request().computePercent());
     }
+    if (asked.resumeWindowMillis() != null) {
+      request.setResumeWindowMillis(asked.resumeWindowMillis());
+    }
     return request.build();
   }
 

@@ -15,6 +15,7 @@ import io.gpupool.k8s.request.PodRequest;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class LeaseRequestsTest {
@@ -25,9 +26,14 @@ class LeaseRequestsTest {
       new LeaseRequests(new byte[32], ControllerOptions.of("east"));
 
   private LeaseRequest of(LeaseClass leaseClass) {
+    return of(leaseClass, null);
+  }
+
+  private LeaseRequest of(LeaseClass leaseClass, @Nullable Long resumeWindowMillis) {
     return requests.of(
         new PodKey("uid-1", "team", "serve"),
-        new PodRequest(Map.of("main", HALF), Map.of("model", "*H100*"), 0, leaseClass),
+        new PodRequest(
+            Map.of("main", HALF), Map.of("model", "*H100*"), 0, leaseClass, resumeWindowMillis),
         new RequiredLease("main", HALF, List.of("main"), true, true),
         "team",
         5);
@@ -46,5 +52,14 @@ class LeaseRequestsTest {
   void request_isOfThePodsClass() {
     assertThat(of(LeaseClass.BATCH).getClass_()).isEqualTo(LEASE_CLASS_BATCH);
     assertThat(of(LeaseClass.LATENCY).getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
+  }
+
+  @Test
+  void request_hasThePodsResumeWindow() {
+    assertThat(of(LeaseClass.BATCH).hasResumeWindowMillis()).isFalse();
+    LeaseRequest none = of(LeaseClass.BATCH, 0L);
+    assertThat(none.hasResumeWindowMillis()).isTrue();
+    assertThat(none.getResumeWindowMillis()).isZero();
+    assertThat(of(LeaseClass.BATCH, 300_000L).getResumeWindowMillis()).isEqualTo(300_000);
   }
 }

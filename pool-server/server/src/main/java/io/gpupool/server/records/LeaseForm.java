@@ -91,6 +91,9 @@ final class LeaseForm {
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
             .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
+    if (grant.limits().resumeWindowMillis() != LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS) {
+      record.setResumeWindowMillis(grant.limits().resumeWindowMillis());
+    }
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
@@ -125,7 +128,12 @@ final class LeaseForm {
             .toList(),
         record.getGrantedAtMillis(),
         new LeaseLimits(
-            record.getIdleTimeoutMillis(), record.getTimeLimitMillis(), record.getGraceMillis()),
+            record.getIdleTimeoutMillis(),
+            record.getTimeLimitMillis(),
+            record.getGraceMillis(),
+            record.hasResumeWindowMillis()
+                ? record.getResumeWindowMillis()
+                : LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS),
         LeaseClass.parse(record.getClass_())
             .orElseThrow(
                 () -> new IllegalArgumentException("no class of leases: " + record.getClass_())),

@@ -13,6 +13,7 @@ import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.rejection.InvalidFieldException;
 import io.gpupool.server.select.Selector;
 import io.gpupool.wire.ByteSize;
+import io.gpupool.wire.ElapsedTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -99,7 +100,21 @@ public final class LeaseRequestValidator {
     return new LeaseLimits(
         limit("idle_timeout_millis", request.getIdleTimeoutMillis(), LeaseLimits.MIN_IDLE_MILLIS),
         limit("time_limit_millis", request.getTimeLimitMillis(), LeaseLimits.MIN_TIME_MILLIS),
-        limit("grace_millis", request.getGraceMillis(), LeaseLimits.MIN_GRACE_MILLIS));
+        limit("grace_millis", request.getGraceMillis(), LeaseLimits.MIN_GRACE_MILLIS),
+        resumeWindow(request));
+  }
+
+  private static long resumeWindow(LeaseRequest request) throws InvalidFieldException {
+    if (!request.hasResumeWindowMillis()) {
+      return LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS;
+    }
+    long millis = request.getResumeWindowMillis();
+    require(
+        LeaseLimits.isResumeWindow(millis),
+        "resume_window_millis",
+        millis < 0 ? "over 366 days" : new ElapsedTime(millis).toString(),
+        "0 to 1 h");
+    return millis;
   }
 
   private static long limit(String field, long millis, long leastMillis)

@@ -126,6 +126,7 @@ public final class LeaseView {
             .setIdleTimeoutMillis(lease.clock().limits().idleMillis())
             .setTimeLimitMillis(lease.clock().limits().timeMillis())
             .setGraceMillis(lease.clock().limits().graceMillis())
+            .setResumeWindowMillis(lease.resumeWindowMillis())
             .setClass_(lease.leaseClass().message());
     lease.pod().ifPresent(pod -> info.setPod(pod.message()));
     for (int i = 0; i < lease.parts().size(); i++) {

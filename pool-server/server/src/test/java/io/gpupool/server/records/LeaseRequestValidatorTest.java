@@ -51,6 +51,19 @@ class LeaseRequestValidatorTest {
   }
 
   @Test
+  void check_resumeWindow_isTheUsualOneUnlessTheRequestHasOne() throws Exception {
+    assertThat(resumeWindow(request())).isEqualTo(60_000);
+    assertThat(resumeWindow(request().setResumeWindowMillis(0))).isZero();
+    assertThat(resumeWindow(request().setResumeWindowMillis(3_600_000))).isEqualTo(3_600_000);
+  }
+
+  private static long resumeWindow(LeaseRequest.Builder request) throws InvalidFieldException {
+    return LeaseRequestValidator.check(request.build(), Principal.ANYONE)
+        .limits()
+        .resumeWindowMillis();
+  }
+
+  @Test
   void check_valuesOutOfBounds_saysTheBound() {
     assertInvalid(request().setGpus(65), "1 to 64");
     assertInvalid(request().setGpus(-1), "4294967295");
@@ -83,6 +96,10 @@ class LeaseRequestValidatorTest {
     assertInvalid(request().setIdleTimeoutMillis(10), "5 s to 366 days");
     assertInvalid(request().setIdleTimeoutMillis(-1), "over 366 days");
     assertInvalid(request().setTimeLimitMillis(Long.MAX_VALUE), "366 days");
+    assertInvalid(
+        request().setResumeWindowMillis(3_600_001),
+        "resume_window_millis is 1h0.001s; give 0 to 1 h");
+    assertInvalid(request().setResumeWindowMillis(-1), "give 0 to 1 h");
     assertInvalid(request().setTenant("x".repeat(65)), "64");
     assertInvalid(request().setPartition("x".repeat(65)), "at most 64");
     assertInvalid(request().setPriority(Integer.MIN_VALUE), "1000");

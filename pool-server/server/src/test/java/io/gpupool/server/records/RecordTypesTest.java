@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ServerInfo;
@@ -115,6 +116,15 @@ class RecordTypesTest {
         .hasMessageContaining("damaged");
   }
 
+  @Test
+  void grant_recordedBeforeThereWereResumeWindows_hasTheUsualOne() throws Exception {
+    ByteString written = RecordTypes.GRANTS.encoder().apply(grant());
+    ByteString older =
+        LeaseRecord.parseFrom(written).toBuilder().clearResumeWindowMillis().build().toByteString();
+    assertThat(RecordTypes.GRANTS.decoder().decode(older).limits().resumeWindowMillis())
+        .isEqualTo(60_000);
+  }
+
   private static <T> void assertRoundTrip(RecordType<T> kind, T value) throws StateException {
     assertThat(kind.decoder().decode(kind.encoder().apply(value))).isEqualTo(value);
   }
@@ -156,7 +166,8 @@ class RecordTypesTest {
         new LeaseLimits(
             5000 + random.nextInt(1 << 20),
             random.nextBoolean() ? 0 : 86_400_000,
-            random.nextBoolean() ? 0 : 60_000),
+            random.nextBoolean() ? 0 : 60_000,
+            random.nextBoolean() ? 60_000 : random.nextInt(3_600_001)),
         random.nextBoolean() ? LeaseClass.BATCH : LeaseClass.LATENCY,
         maybe(this::text).orElse(null));
   }

@@ -149,6 +149,11 @@ public final class Lease {
     return clock.limits().graceMillis() > 0;
   }
 
+  /** The time that its sessions outlive a broken connection; 0: none. */
+  public long resumeWindowMillis() {
+    return clock.limits().resumeWindowMillis();
+  }
+
   /** A copy, so that sessions may end while a caller goes through it. */
   public List<LeasedSession> sessions() {
     return new ArrayList<>(sessions.values());

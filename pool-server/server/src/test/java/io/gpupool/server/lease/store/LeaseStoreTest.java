@@ -188,6 +188,21 @@ class LeaseStoreTest {
     assertThat(ground.leases.all()).isEmpty();
   }
 
+  @Test
+  void restore_afterARestart_leasesHaveTheirResumeWindows() throws Exception {
+    LocalStore store = LocalStore.inMemory();
+    Ground before = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
+    grant(before, 0.25, LeaseClass.BATCH, new LeaseLimits(0, 0, 0, 0));
+    grant(before, 0.25, LeaseClass.BATCH, new LeaseLimits(0, 0, 0, 300_000));
+    grant(before, 0.25, LeaseClass.BATCH, LeaseLimits.NONE);
+
+    Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
+    after.leases.restore();
+    assertThat(after.leases.all())
+        .extracting(lease -> lease.resumeWindowMillis())
+        .containsExactly(0L, 300_000L, 60_000L);
+  }
+
   private static Throwable attempt(Callable<?> action) {
     try {
       action.call();
@@ -203,6 +218,11 @@ class LeaseStoreTest {
 
   private static GrantedLease grant(Ground ground, double part, LeaseClass leaseClass)
       throws Exception {
+    return grant(ground, part, leaseClass, LeaseLimits.NONE);
+  }
+
+  private static GrantedLease grant(
+      Ground ground, double part, LeaseClass leaseClass, LeaseLimits limits) throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of());
     Outcome.Placed placed =
@@ -214,7 +234,7 @@ class LeaseStoreTest {
             0,
             new LeaseOwner(Ground.HOLDER, "", null),
             Principal.ANYONE,
-            LeaseLimits.NONE,
+            limits,
             leaseClass);
     return ground.grant(request, placed.parts());
   }

@@ -101,6 +101,7 @@ function details(lease) {
     ['Holder', holder(lease.holder)],
     ['Age', limited(lease, 'ageMillis', lease.timeLimitMillis)],
     lease.idleTimeoutMillis > 0 && ['Idle', limited(lease, 'idleMillis', lease.idleTimeoutMillis)],
+    ['Resume window', lease.resumeWindowMillis > 0 ? duration(lease.resumeWindowMillis) : 'none'],
   ];
   return [
     h(
