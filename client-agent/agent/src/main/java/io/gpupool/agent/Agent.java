@@ -3,6 +3,7 @@ package io.gpupool.agent;
 
 import io.gpupool.agent.attach.Attachment;
 import io.gpupool.agent.attach.ConnectionShares;
+import io.gpupool.agent.attach.StreamGuards;
 import io.gpupool.agent.attach.UserConnections;
 import io.gpupool.agent.lease.AgentServices;
 import io.gpupool.agent.lease.AttachRequest;
@@ -50,6 +51,7 @@ public final class Agent implements AutoCloseable {
   private final LeaseViews views = new LeaseViews();
   private final ConnectionShares podConnections = ConnectionShares.ofPods();
   private final UserConnections userConnections = new UserConnections(System::nanoTime);
+  private final StreamGuards guards = new StreamGuards();
   private final ChannelGroup programs = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final EventLoopGroup loops;
   private final Channel server;
@@ -84,7 +86,8 @@ public final class Agent implements AutoCloseable {
         .pipeline()
         .addLast(
             new TextMessageDecoder(),
-            new Attachment(channel, services, views, podConnections, userConnections, () -> ends));
+            new Attachment(
+                channel, services, views, podConnections, userConnections, guards, () -> ends));
   }
 
   /**
@@ -124,16 +127,25 @@ public final class Agent implements AutoCloseable {
   }
 
   /**
-   * Closes the socket, with which its file goes, and lets go of all programs, whose sessions end.
-   * Programs of pods go on if they talk to their workers themselves: the pod's lease does not
-   * depend on the node's agent.
+   * Closes the socket, with which its file goes, and lets go of all programs. Leases that the agent
+   * holds for programs end. On other leases, sessions that can be resumed go on, and so do programs
+   * of pods if they talk to their workers themselves; the other sessions end.
    */
   @Override
   public void close() {
+    noticeEnds();
     ends = true;
     server.close().awaitUninterruptibly();
     programs.close().awaitUninterruptibly();
     clients.close();
+  }
+
+  /** Lets the event loop see which programs have ended by now, so that their sessions end. */
+  private void noticeEnds() {
+    // Between two tasks it looks at all connections.
+    for (int task = 0; task < 2; task++) {
+      loops.submit(() -> {}).awaitUninterruptibly();
+    }
   }
 
   /** Removes what a killed agent left behind, but not the socket of one that lives. */

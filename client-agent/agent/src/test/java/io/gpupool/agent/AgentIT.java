@@ -87,7 +87,9 @@ class AgentIT {
   void attach_relay_carriesMoreThanAnyBufferHolds() throws Exception {
     start(true);
     try (Shim shim = new Shim(socket)) {
-      assertThat(shim.attach(Shim.attach().put("memory", "1Gi")).get("mode")).contains("relay");
+      TextMessage.Builder withoutAWindow =
+          Shim.attach().put("memory", "1Gi").put("resume_window", "0");
+      assertThat(shim.attach(withoutAWindow).get("mode")).contains("relay");
       String big = "x".repeat(16 << 20);
       Thread writer =
           Thread.ofPlatform()

@@ -244,6 +244,7 @@ class PodAgentIT {
                     .setFraction(fraction)
                     .setTenant("team")
                     .setGraceMillis(60_000)
+                    .setResumeWindowMillis(0)
                     .setRequestId(id)
                     .setPod(
                         PodRef.newBuilder()

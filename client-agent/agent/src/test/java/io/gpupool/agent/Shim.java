@@ -37,10 +37,10 @@ final class Shim implements AutoCloseable {
     return socket.receive().orElseThrow();
   }
 
-  /** Attaches, and takes the descriptor if one comes. */
+  /** Attaches or resumes, and takes the descriptor if one comes. */
   TextMessage attach(TextMessage.Builder request) throws Exception {
     answer = ask(request.build());
-    if (answer.get("mode").orElse("").equals("descriptor")) {
+    if (answer.get("mode").orElse("").equals("descriptor") || answer.type().equals("resumed")) {
       stream = OptionalInt.of(socket.receiveDescriptor().orElseThrow());
       for (int link = 1; link < Integer.parseInt(answer.get("streams").orElse("1")); link++) {
         further.add(socket.receiveDescriptor().orElseThrow());

@@ -7,24 +7,35 @@ import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
+import java.time.Duration;
 import java.util.List;
 
 /**
  * A session that waits for its call stream.
  *
  * @param peerKey opens connections of the program's workers at other servers to this one
+ * @param resumeWindow how long it outlives its connection; zero: not at all
  * @param servers all servers of the lease, in the order of its GPUs
  * @param place of the session's server among them
  */
 public record OpenedSession(
-    SessionId id,
-    SessionKey key,
+    SessionHandle handle,
     SessionKey peerKey,
     CallStreamDialer.Target callStream,
+    Duration resumeWindow,
     List<LeaseServer> servers,
     int place) {
   public OpenedSession {
     servers = List.copyOf(servers);
+  }
+
+  public SessionId id() {
+    return handle.id();
+  }
+
+  /** Returns whether a later connection can take the place of one that broke. */
+  public boolean isResumable() {
+    return resumeWindow.isPositive();
   }
 
   /** The server that the session is at. */
@@ -34,6 +45,7 @@ public record OpenedSession(
 
   /** The first message on its call stream. */
   public ClientHello hello() {
-    return new ClientHello(Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, id, key);
+    return new ClientHello(
+        Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, handle.id(), handle.key());
   }
 }

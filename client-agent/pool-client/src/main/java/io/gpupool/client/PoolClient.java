@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client;
 
-import com.google.protobuf.ByteString;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolChannels;
@@ -11,39 +10,21 @@ import io.gpupool.client.connection.TokenCredentials;
 import io.gpupool.client.connection.TokenText;
 import io.gpupool.client.lease.HeldLease;
 import io.gpupool.client.lease.LeaseCall;
-import io.gpupool.control.v1.CloseSessionReply;
-import io.gpupool.control.v1.CloseSessionRequest;
 import io.gpupool.control.v1.DescribeLeaseReply;
 import io.gpupool.control.v1.DescribeLeaseRequest;
 import io.gpupool.control.v1.EnvironmentVariable;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
-import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
-import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
-import io.gpupool.wire.SessionId;
-import io.gpupool.wire.SessionKey;
-import io.gpupool.wire.WireException;
-import io.grpc.Attributes;
-import io.grpc.CallOptions;
-import io.grpc.ClientCall;
-import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
-import io.grpc.Metadata;
-import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -58,10 +39,10 @@ public final class PoolClient implements AutoCloseable {
   private static final long CLOSE_MILLIS = 500;
 
   private final PoolAddress address;
-  private final @Nullable TlsContext tls;
   private final EventLoopGroup loops;
   private final ManagedChannel channel;
   private final PoolConnection connection;
+  private final SessionCalls sessions;
   private final PoolGrpc.PoolStub stub;
 
   /**
@@ -88,7 +69,7 @@ public final class PoolClient implements AutoCloseable {
       @Nullable Supplier<String> token) {
     this.address = security.secured(address);
     this.loops = loops;
-    tls = security.tlsFor(address).orElse(null);
+    TlsContext tls = security.tlsFor(address).orElse(null);
     channel =
         PoolChannels.open(
             this.address,
@@ -96,6 +77,7 @@ public final class PoolClient implements AutoCloseable {
             token == null ? null : new TokenCredentials(token, security.clearTokens()),
             loops);
     connection = new PoolConnection(channel, System::nanoTime);
+    sessions = new SessionCalls(this.address, tls, connection);
     stub = PoolGrpc.newStub(channel);
   }
 
@@ -137,36 +119,6 @@ public final class PoolClient implements AutoCloseable {
       Holder client,
       String server,
       Map<String, String> driverEnvironment) {
-    connection.retryNow();
-    ClientCall<OpenSessionRequest, OpenSessionReply> call =
-        channel.newCall(
-            PoolGrpc.getOpenSessionMethod(),
-            CallOptions.DEFAULT.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS));
-    CompletableFuture<OpenedSession> opened = new CompletableFuture<>();
-    call.start(
-        new ClientCall.Listener<>() {
-          private @Nullable OpenSessionReply reply;
-
-          @Override
-          public void onMessage(OpenSessionReply message) {
-            reply = message;
-          }
-
-          @Override
-          public void onClose(Status status, Metadata trailers) {
-            if (!status.isOk()) {
-              opened.completeExceptionally(status.asRuntimeException());
-              return;
-            }
-            OpenSessionReply answer = Objects.requireNonNull(reply, "a good status has a reply");
-            if (!answer.getElsewhere().isEmpty()) {
-              opened.completeExceptionally(new RedirectException(answer.getElsewhere()));
-              return;
-            }
-            connectTo(answer, call.getAttributes(), opened);
-          }
-        },
-        new Metadata());
     OpenSessionRequest.Builder request =
         OpenSessionRequest.newBuilder()
             .setLeaseId(leaseId)
@@ -176,27 +128,18 @@ public final class PoolClient implements AutoCloseable {
     driverEnvironment.forEach((name, value) ->
         request.addDriverEnvironment(
             EnvironmentVariable.newBuilder().setName(name).setValue(value)));
-    call.sendMessage(request.build());
-    call.halfClose();
-    call.request(2);
-    return opened;
+    return sessions.open(request.build());
   }
 
-  /** Completes with the session at the very address that answered: a name may have several. */
-  private void connectTo(
-      OpenSessionReply answer, Attributes attributes, CompletableFuture<OpenedSession> opened) {
-    InetSocketAddress peer =
-        (InetSocketAddress) Objects.requireNonNull(attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR));
-    String host = answer.getCallStreamHost();
-    resolve(host, peer.getAddress())
-        .thenApply(found -> session(answer, host.isEmpty() ? hostOf(peer) : host, found))
-        .whenComplete((session, failure) -> {
-          if (failure == null) {
-            opened.complete(session);
-          } else {
-            opened.completeExceptionally(failure);
-          }
-        });
+  /**
+   * Asks for one more connection to a session, whose former one broke; within 5 s.
+   *
+   * @param server of the lease; empty: whichever is asked
+   * @return fails with {@link RedirectException} where another server is to be asked
+   */
+  public CompletableFuture<ResumedSession> resumeSession(
+      SessionHandle session, String server, Holder client) {
+    return sessions.resume(session, server, client);
   }
 
   /** Returns a lease with its GPUs and programs. */
@@ -223,15 +166,9 @@ public final class PoolClient implements AutoCloseable {
     return described;
   }
 
-  /** Ends a session; the pool does that by itself where it cannot be told. */
-  public void closeSession(OpenedSession session) {
-    stub.withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS)
-        .closeSession(
-            CloseSessionRequest.newBuilder()
-                .setSessionId(ByteString.copyFrom(session.id().bytes()))
-                .setSessionKey(ByteString.copyFrom(session.key().bytes()))
-                .build(),
-            new IgnoredReply<CloseSessionReply>());
+  /** Ends a session; completes when the pool has done so. */
+  public CompletableFuture<Void> closeSession(SessionHandle session) {
+    return sessions.close(session);
   }
 
   /** Lets calls under way finish for a moment. */
@@ -250,50 +187,5 @@ public final class PoolClient implements AutoCloseable {
   public void closeSoon() {
     channel.shutdown();
     loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-  }
-
-  /** The name under which a server was reached, since that is the one in its certificate. */
-  private String hostOf(InetSocketAddress peer) {
-    return address.servers().stream()
-        .filter(server -> server.port() == peer.getPort() && server.isAt(peer.getAddress()))
-        .findFirst()
-        .orElse(address)
-        .host();
-  }
-
-  private OpenedSession session(OpenSessionReply reply, String name, InetAddress host) {
-    try {
-      return new OpenedSession(
-          SessionId.ofBytes(reply.getSessionId().toByteArray()),
-          SessionKey.ofBytes(reply.getSessionKey().toByteArray()),
-          SessionKey.ofBytes(reply.getPeerKey().toByteArray()),
-          new CallStreamDialer.Target(
-              new InetSocketAddress(host, reply.getCallStreamPort()),
-              name,
-              reply.getCallStreamClear() ? null : tls),
-          reply.getServersList(),
-          Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
-    } catch (WireException | IllegalArgumentException | IndexOutOfBoundsException e) {
-      throw new PoolRequestException(
-          PoolRequestException.Cause.PROTOCOL, "the pool's answer is wrong: " + e.getMessage());
-    }
-  }
-
-  private static CompletableFuture<InetAddress> resolve(String host, InetAddress otherwise) {
-    if (host.isEmpty()) {
-      return CompletableFuture.completedFuture(otherwise);
-    }
-    return CompletableFuture.supplyAsync(
-        () -> {
-          try {
-            return InetAddress.getByName(host);
-          } catch (UnknownHostException e) {
-            throw new CompletionException(
-                new PoolRequestException(
-                    PoolRequestException.Cause.UNREACHABLE,
-                    "the pool's call streams are at '" + host + "', which has no address here"));
-          }
-        },
-        Thread::startVirtualThread);
   }
 }

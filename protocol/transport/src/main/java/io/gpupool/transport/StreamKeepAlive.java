@@ -16,6 +16,14 @@ public final class StreamKeepAlive {
   /** The time after the last sign of life at which the other end counts as gone. */
   public static final int LIMIT_SECONDS = 15;
 
+  /** The same time for a stream that can be resumed, for which a false alarm costs little. */
+  public static final int RESUMABLE_LIMIT_SECONDS = 5;
+
+  private static final int RESUMABLE_IDLE_SECONDS = 2;
+  private static final int RESUMABLE_INTERVAL_SECONDS = 1;
+  private static final int RESUMABLE_PROBES =
+      (RESUMABLE_LIMIT_SECONDS - RESUMABLE_IDLE_SECONDS) / RESUMABLE_INTERVAL_SECONDS;
+
   private static final int IDLE_SECONDS = 5;
   private static final int INTERVAL_SECONDS = 2;
   private static final int PROBES = (LIMIT_SECONDS - IDLE_SECONDS) / INTERVAL_SECONDS;
@@ -31,13 +39,23 @@ public final class StreamKeepAlive {
 
   /** Sets the options of a channel that is registered, connected or not. */
   public static void enable(EpollSocketChannel channel) {
+    enable(channel, IDLE_SECONDS, INTERVAL_SECONDS, PROBES);
+  }
+
+  /** Sets the options of a channel whose stream can be resumed. */
+  public static void enableResumable(EpollSocketChannel channel) {
+    enable(channel, RESUMABLE_IDLE_SECONDS, RESUMABLE_INTERVAL_SECONDS, RESUMABLE_PROBES);
+  }
+
+  private static void enable(
+      EpollSocketChannel channel, int idleSeconds, int intervalSeconds, int probes) {
     try {
       channel
           .config()
           .setKeepAlive(true)
-          .setTcpKeepIdle(IDLE_SECONDS)
-          .setTcpKeepIntvl(INTERVAL_SECONDS)
-          .setTcpKeepCnt(PROBES);
+          .setTcpKeepIdle(idleSeconds)
+          .setTcpKeepIntvl(intervalSeconds)
+          .setTcpKeepCnt(probes);
       channel.config().setOption(TCP_RTO_MAX_MS, RETRY_MILLIS);
     } catch (ChannelException e) {
       // The connection has ended already, which its first read tells; or the kernel is older than

@@ -11,12 +11,22 @@ import org.jspecify.annotations.Nullable;
  * Owned by one thread.
  */
 public final class StreamSilence {
-  private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(StreamKeepAlive.LIMIT_SECONDS);
+  private final long limitNanos;
 
   /** The time since which it has not answered; null while it answers. */
   private @Nullable Long sinceNanos;
 
   private int received;
+
+  /** Judges by the limit of a stream that ends with its connection. */
+  public StreamSilence() {
+    this(StreamKeepAlive.LIMIT_SECONDS);
+  }
+
+  /** Judges by a limit. */
+  public StreamSilence(int limitSeconds) {
+    limitNanos = TimeUnit.SECONDS.toNanos(limitSeconds);
+  }
 
   /**
    * Takes the next state.
@@ -31,7 +41,7 @@ public final class StreamSilence {
       sinceNanos = nowNanos;
     }
     received = state.received();
-    return sinceNanos != null && nowNanos - sinceNanos >= LIMIT_NANOS;
+    return sinceNanos != null && nowNanos - sinceNanos >= limitNanos;
   }
 
   /**

@@ -20,6 +20,15 @@ class StreamSilenceTest {
   }
 
   @Test
+  void bytesWithoutAcknowledgement_onAResumableStream_endItSooner() {
+    StreamSilence resumable = new StreamSilence(StreamKeepAlive.RESUMABLE_LIMIT_SECONDS);
+    TcpState unanswered = new TcpState(3, 0, 10, WINDOW);
+    assertThat(resumable.isTooLong(unanswered, TimeUnit.SECONDS.toNanos(100))).isFalse();
+    assertThat(resumable.isTooLong(unanswered, TimeUnit.SECONDS.toNanos(104))).isFalse();
+    assertThat(resumable.isTooLong(unanswered, TimeUnit.SECONDS.toNanos(105))).isTrue();
+  }
+
+  @Test
   void segmentThatComes_beginsTheWaitAnew() {
     assertThat(isTooLong(new TcpState(3, 0, 10, WINDOW), 100)).isFalse();
     assertThat(isTooLong(new TcpState(3, 0, 11, WINDOW), 115)).isFalse();

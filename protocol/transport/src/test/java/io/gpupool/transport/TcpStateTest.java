@@ -53,10 +53,9 @@ class TcpStateTest {
       EpollSocketChannel channel = connect(server.getLocalPort());
       StreamKeepAlive.enable(channel);
       assertThat(channel.config().isKeepAlive()).isTrue();
-      assertThat(
-              channel.config().getTcpKeepIdle()
-                  + channel.config().getTcpKeepIntvl() * channel.config().getTcpKeepCnt())
-          .isEqualTo(StreamKeepAlive.LIMIT_SECONDS);
+      assertThat(secondsToGiveUp(channel)).isEqualTo(StreamKeepAlive.LIMIT_SECONDS);
+      StreamKeepAlive.enableResumable(channel);
+      assertThat(secondsToGiveUp(channel)).isEqualTo(StreamKeepAlive.RESUMABLE_LIMIT_SECONDS);
       assertThat(channel.config().getTcpUserTimeout())
           .as("which would end streams whose other end takes no bytes")
           .isZero();
@@ -76,6 +75,11 @@ class TcpStateTest {
         Detaching.closeQuietly(end);
       }
     }
+  }
+
+  private static int secondsToGiveUp(EpollSocketChannel channel) {
+    return channel.config().getTcpKeepIdle()
+        + channel.config().getTcpKeepIntvl() * channel.config().getTcpKeepCnt();
   }
 
   private static EpollSocketChannel connect(int port) throws InterruptedException {

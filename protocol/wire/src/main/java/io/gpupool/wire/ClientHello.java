@@ -19,21 +19,29 @@ import org.jspecify.annotations.Nullable;
  *  +------------------+------------+------------+-------+------+--------------+---------------+
  * </pre>
  *
- * flags 1: of a peer, whose place among the program's links is {@code link}; then the key is the
- * session's peer key. flags 0: of a program, and the link is 0.
+ * flags 0: of a program. flags 1: of a peer, whose place among the program's links is {@code link};
+ * then the key is the session's peer key. flags 2: of a program whose former connection broke; then
+ * the key is a resume key. Without flags 1, the link is 0.
  *
  * @param versionMin lowest call-stream version the client speaks
  * @param versionMax highest call-stream version the client speaks
  * @param link the link of the worker for which the connection is made; null: the program's own
+ * @param resumes whether the session had a connection of its program before
  */
 public record ClientHello(
-    int versionMin, int versionMax, @Nullable Integer link, SessionId session, SessionKey key) {
+    int versionMin,
+    int versionMax,
+    @Nullable Integer link,
+    boolean resumes,
+    SessionId session,
+    SessionKey key) {
   public static final int BYTES = 64;
 
   /** The number of servers that the GPUs of one program can be on. */
   public static final int MAX_LINKS = 16;
 
   private static final int PEER = 1;
+  private static final int RESUME = 2;
   private static final int MAGIC_BYTES = 8;
   private static final int VERSION_MIN_OFFSET = 8;
   private static final int VERSION_MAX_OFFSET = 10;
@@ -45,7 +53,18 @@ public record ClientHello(
 
   /** Returns the hello of a program. */
   public ClientHello(int versionMin, int versionMax, SessionId session, SessionKey key) {
-    this(versionMin, versionMax, null, session, key);
+    this(versionMin, versionMax, null, false, session, key);
+  }
+
+  /** Returns the hello of a pool-server for the worker of a link. */
+  public ClientHello(int versionMin, int versionMax, int link, SessionId session, SessionKey key) {
+    this(versionMin, versionMax, link, false, session, key);
+  }
+
+  /** Returns the hello of a program that resumes its session. */
+  public static ClientHello resuming(
+      int versionMin, int versionMax, SessionId session, SessionKey resumeKey) {
+    return new ClientHello(versionMin, versionMax, null, true, session, resumeKey);
   }
 
   /** Returns whether these bytes can be the start of a hello; lets strangers be cut off early. */
@@ -64,13 +83,17 @@ public record ClientHello(
     return link == null ? OptionalInt.empty() : OptionalInt.of(link);
   }
 
+  private int flags() {
+    return link != null ? PEER : resumes ? RESUME : 0;
+  }
+
   public byte[] encode() {
     return ByteBuffer.allocate(BYTES)
         .order(ByteOrder.LITTLE_ENDIAN)
         .put(MAGIC)
         .putShort((short) versionMin)
         .putShort((short) versionMax)
-        .putShort((short) (link == null ? 0 : PEER))
+        .putShort((short) flags())
         .putShort((short) peerLink().orElse(0))
         .put(session.bytes())
         .put(key.bytes())
@@ -88,7 +111,7 @@ public record ClientHello(
     }
     int flags = Short.toUnsignedInt(buffer.getShort(FLAGS_OFFSET));
     int link = Short.toUnsignedInt(buffer.getShort(LINK_OFFSET));
-    if ((flags & ~PEER) != 0 || (flags == 0 ? link != 0 : link >= MAX_LINKS)) {
+    if (flags > RESUME || (flags == PEER ? link >= MAX_LINKS : link != 0)) {
       throw new WireException("handshake asks for features that this version does not know");
     }
     int min = Short.toUnsignedInt(buffer.getShort(VERSION_MIN_OFFSET));
@@ -99,7 +122,8 @@ public record ClientHello(
     return new ClientHello(
         min,
         max,
-        flags == 0 ? null : link,
+        flags == PEER ? link : null,
+        flags == RESUME,
         SessionId.ofBytes(Arrays.copyOfRange(bytes, SESSION_OFFSET, KEY_OFFSET)),
         SessionKey.ofBytes(Arrays.copyOfRange(bytes, KEY_OFFSET, BYTES)));
   }

@@ -34,11 +34,36 @@ class HelloTest {
   }
 
   @Test
+  void clientHello_ofAProgramThatResumes_hasTheResumeKeyBehindTheFlag() throws Exception {
+    SessionKey key = SessionKey.ofBytes(HexFormat.of().parseHex("ab".repeat(32)));
+    byte[] bytes = ClientHello.resuming(1, 2, SESSION, key).encode();
+    assertThat(HexFormat.of().formatHex(bytes))
+        .isEqualTo(
+            "475055504f4f4c01"
+                + "01000200"
+                + "02000000"
+                + "0102030405060708090a0b0c0d0e0f10"
+                + "ab".repeat(32));
+    ClientHello decoded = ClientHello.decode(bytes);
+    assertThat(decoded.resumes()).isTrue();
+    assertThat(decoded.peerLink()).isEmpty();
+    assertThat(decoded.key().matches(key)).isTrue();
+    assertThat(ClientHello.decode(new ClientHello(1, 2, SESSION, key).encode()).resumes())
+        .isFalse();
+  }
+
+  @Test
   void clientHello_unknownFlagsOrVersionRange_isRefused() throws Exception {
     byte[] bytes = new ClientHello(1, 1, SESSION, SessionKey.ofBytes(new byte[32])).encode();
     byte[] flags = bytes.clone();
-    flags[12] = 2;
-    assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
+    for (int unknown : new int[] {3, 4, 128}) {
+      flags[12] = (byte) unknown;
+      assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
+    }
+    byte[] resumedLink = bytes.clone();
+    resumedLink[12] = 2;
+    resumedLink[14] = 1;
+    assertThatThrownBy(() -> ClientHello.decode(resumedLink)).hasMessageContaining("features");
     byte[] link = bytes.clone();
     link[14] = 1;
     assertThatThrownBy(() -> ClientHello.decode(link)).hasMessageContaining("features");

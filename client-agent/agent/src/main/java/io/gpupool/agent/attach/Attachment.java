@@ -13,6 +13,7 @@ import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.runtime.ProcessInfo;
+import io.gpupool.transport.Detaching;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.BuildVersion;
 import io.gpupool.wire.TextMessage;
@@ -46,6 +47,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
   private final LeaseViews views;
   private final ConnectionShares podConnections;
   private final UserConnections userConnections;
+  private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
   private AttachmentState state = new AttachmentState.Closed();
   private PodOfProgram pod = new PodOfProgram.None();
@@ -90,12 +92,14 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
       LeaseViews views,
       ConnectionShares podConnections,
       UserConnections userConnections,
+      StreamGuards guards,
       BooleanSupplier agentEnds) {
     this.channel = channel;
     this.agent = agent;
     this.views = views;
     this.podConnections = podConnections;
     this.userConnections = userConnections;
+    this.guards = guards;
     this.agentEnds = agentEnds;
   }
 
@@ -232,9 +236,37 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
       state = state.answered();
       channel.pipeline().replace(this, null, watch);
       watch.answer(message);
+    } else if (message.type().equals(AttachRequest.RESUME)) {
+      resume(
+          new SessionResumption(
+              channel,
+              ResumeRequest.of(message),
+              request.holder(peer),
+              identity,
+              agent,
+              guards,
+              agentEnds));
     } else {
-      attach(new SessionOpening(channel, request, identity, peer, agent, agentEnds));
+      attach(new SessionOpening(channel, request, identity, peer, agent, guards, agentEnds));
     }
+  }
+
+  private void resume(SessionResumption resumption) {
+    state = state.opening(resumption::giveBack);
+    resumption
+        .open()
+        .whenCompleteAsync(
+            (handing, failure) -> {
+              if (failure != null) {
+                refuse(resumption.refusal(failure));
+              } else if (channel.isActive()) {
+                state = state.connected(false);
+                resumption.hand(handing);
+              } else {
+                Detaching.closeQuietly(handing);
+              }
+            },
+            channel.eventLoop());
   }
 
   private void attach(SessionOpening opening) {

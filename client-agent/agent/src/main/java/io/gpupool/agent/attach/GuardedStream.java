@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.attach;
 
-import io.gpupool.client.OpenedSession;
 import io.gpupool.transport.BlockingSocket;
 import io.gpupool.transport.Descriptors;
+import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.StreamSilence;
 import io.gpupool.transport.TcpState;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 
 /**
  * The agent's own descriptor of a call stream that a program has. With it the agent checks the
@@ -16,20 +17,40 @@ import java.io.IOException;
  * loop.
  */
 final class GuardedStream {
-  private final String server;
+  private final InetSocketAddress server;
+  private final boolean resumable;
   private final FileDescriptor descriptor;
   private final BlockingSocket socket;
-  private final StreamSilence silence = new StreamSilence();
+  private final StreamSilence silence;
 
-  /** Duplicates the channel's descriptor. */
-  GuardedStream(EpollSocketChannel stream, OpenedSession session) throws IOException {
-    server = session.callStream().address().toString();
+  /**
+   * Duplicates the channel's descriptor.
+   *
+   * @param resumable whether another stream can take the place of this one
+   */
+  GuardedStream(EpollSocketChannel stream, InetSocketAddress server, boolean resumable)
+      throws IOException {
+    this.server = server;
+    this.resumable = resumable;
+    if (resumable) {
+      StreamKeepAlive.enableResumable(stream);
+    }
+    silence = new StreamSilence(limitSeconds());
     descriptor = new FileDescriptor(Descriptors.duplicate(stream.fd().intValue()));
     socket = new BlockingSocket(descriptor);
   }
 
-  String server() {
-    return server;
+  boolean isResumable() {
+    return resumable;
+  }
+
+  /** Returns what to say of a server that is silent. */
+  String silenceText() {
+    return "the server at " + server + " has not answered for " + limitSeconds() + " s";
+  }
+
+  private int limitSeconds() {
+    return resumable ? StreamKeepAlive.RESUMABLE_LIMIT_SECONDS : StreamKeepAlive.LIMIT_SECONDS;
   }
 
   /** Returns whether the server has not answered for too long; to be asked about once a second. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.attach;
 
-import io.gpupool.client.OpenedSession;
 import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
@@ -16,8 +15,8 @@ import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The hand-over of one of several call streams to a program: the connection itself, or one end of a
- * socket pair. This process then relays between the other end and the connection.
+ * The hand-over of a call stream to a program beside its own connection: the connection itself, or
+ * one end of a socket pair. This process then relays between the other end and the connection.
  */
 final class HandOver {
   private HandOver() {}
@@ -25,25 +24,27 @@ final class HandOver {
   /**
    * Takes a connection whose handshake is done.
    *
+   * @param name of the session, for the threads
+   * @param encrypted whether the connection is over TLS, so that bytes have to be relayed
    * @param relay whether bytes are relayed although they need not be
    * @return a descriptor, which the caller must close; completed on the channel's event loop
    */
   static CompletableFuture<FileDescriptor> of(
-      EpollSocketChannel connection, OpenedSession session, boolean relay) {
-    if (session.callStream().isEncrypted()) {
-      return relayOverTls(connection, session);
+      EpollSocketChannel connection, String name, boolean encrypted, boolean relay) {
+    if (encrypted) {
+      return relayOverTls(connection, name);
     }
     return relay ? relay(connection) : Detaching.detach(connection);
   }
 
   private static CompletableFuture<FileDescriptor> relayOverTls(
-      EpollSocketChannel connection, OpenedSession session) {
+      EpollSocketChannel connection, String name) {
     return TakenConnection.of(connection)
         .thenApply(taken -> {
           try {
             SocketPair pair = SocketPair.open();
             // The program's end closes it, however the program ends.
-            TlsRelay ignored = TlsRelay.start(session.id().brief(), taken, pair.first(), () -> {});
+            TlsRelay ignored = TlsRelay.start(name, taken, pair.first(), () -> {});
             return pair.second();
           } catch (IOException e) {
             taken.close();

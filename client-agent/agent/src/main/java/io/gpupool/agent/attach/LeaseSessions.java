@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.BooleanSupplier;
 
 /**
  * The sessions of one program: one at each server that has GPUs of its lease. Runs on the program's
@@ -136,11 +137,37 @@ final class LeaseSessions {
   /** Ends those that are open or are about to be; completes when all is known. */
   CompletableFuture<Void> end() {
     ended = true;
-    openings.forEach(
-        opening -> opening.session().thenAccept(session -> opening.client().closeSession(session)));
+    openings.forEach(opening ->
+        opening.session().thenAccept(session -> opening.client().closeSession(session.handle())));
     return CompletableFuture.allOf(
             openings.stream().map(Opening::session).toArray(CompletableFuture[]::new))
         .handle((done, failure) -> null);
+  }
+
+  /**
+   * Closes those that are open or are about to be, as {@link SessionEnd} does where they would
+   * outlive the program.
+   *
+   * @param agentEnds whether nothing may take long any more
+   */
+  CompletableFuture<Void> close(BooleanSupplier agentEnds) {
+    ended = true;
+    return CompletableFuture.allOf(
+        openings.stream()
+            .map(opening ->
+                opening
+                    .session()
+                    .thenCompose(session -> close(opening.client(), session, agentEnds))
+                    .exceptionally(failure -> null))
+            .toArray(CompletableFuture[]::new));
+  }
+
+  private CompletableFuture<Void> close(
+      PoolClient client, OpenedSession session, BooleanSupplier agentEnds) {
+    CompletableFuture<Void> closed =
+        SessionEnd.of(client, session.handle(), session.resumeWindow(), loop, agentEnds);
+    // The pool has noticed the end of the call stream itself.
+    return session.isResumable() ? closed : CompletableFuture.completedFuture(null);
   }
 
   /** Gives the connections to the other servers back; nothing may be called after that. */

@@ -6,10 +6,10 @@ import io.gpupool.client.OpenedSession;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
-import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.tls.TakenConnection;
 import io.gpupool.transport.tls.TlsRelay;
+import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.netty.buffer.ByteBuf;
@@ -18,19 +18,17 @@ import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The call streams of one program: handed over to it or relayed, and ended under it when its lease
- * has ended or a server is silent. Runs on the program's event loop.
+ * The call streams of one program from their connections to the program, handed over to it or
+ * relayed. Runs on the program's event loop.
  */
 final class ProgramStreams {
   private static final Logger LOG = LoggerFactory.getLogger(ProgramStreams.class);
@@ -41,9 +39,7 @@ final class ProgramStreams {
   private final PoolAddress pool;
   private final List<OpenedSession> sessions;
   private final List<EpollSocketChannel> connections;
-  private final List<GuardedStream> guarded = new ArrayList<>();
-  private @Nullable ScheduledFuture<?> looking;
-  private boolean ended;
+  private final StreamGuard guard;
 
   /**
    * Takes connected call streams, which this closes if it fails.
@@ -57,7 +53,8 @@ final class ProgramStreams {
       AttachRequest.LeaseHandle lease,
       PoolAddress pool,
       List<OpenedSession> sessions,
-      List<EpollSocketChannel> connections)
+      List<EpollSocketChannel> connections,
+      StreamGuards guards)
       throws IOException {
     this.program = program;
     this.relay = relay;
@@ -65,16 +62,20 @@ final class ProgramStreams {
     this.pool = pool;
     this.sessions = List.copyOf(sessions);
     this.connections = List.copyOf(connections);
+    guard = new StreamGuard(program, !isChannelTheStream(), guards);
     try {
       for (int link = 0; link < sessions.size(); link++) {
-        guarded.add(new GuardedStream(connections.get(link), sessions.get(link)));
+        OpenedSession session = sessions.get(link);
+        guard.add(
+            session.id(),
+            new GuardedStream(
+                connections.get(link), session.callStream().address(), session.isResumable()));
       }
     } catch (IOException e) {
       connections.forEach(EpollSocketChannel::close);
       close();
       throw e;
     }
-    looking = program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS);
   }
 
   /** Returns whether the program talks to its workers itself. */
@@ -82,12 +83,17 @@ final class ProgramStreams {
     return sessions.stream().noneMatch(this::isRelayed);
   }
 
+  /** Returns whether the program can come back by other connections. */
+  boolean areResumable() {
+    return sessions.stream().allMatch(OpenedSession::isResumable);
+  }
+
   /**
    * Returns whether the program's own channel is the call stream, and this process relays what
    * comes.
    */
   boolean areRelayedByChannel() {
-    return sessions.size() == 1 && relay && !sessions.getFirst().callStream().isEncrypted();
+    return isChannelTheStream() && !sessions.getFirst().callStream().isEncrypted();
   }
 
   /** Answers the program, and gives it its call streams. */
@@ -101,55 +107,26 @@ final class ProgramStreams {
           session.callStream().isEncrypted() ? "over TLS " : "",
           isRelayed(session) ? "relayed" : "handed over");
     }
-    return sessions.size() == 1
-        ? handOne(connections.getFirst(), sessions.getFirst())
-        : handSeveral();
+    return isChannelTheStream()
+        ? relayByChannel(connections.getFirst(), sessions.getFirst())
+        : handDescriptors();
   }
 
   /** Ends all streams, for this reason, which the program hears if it can hear it. */
   void end(String reason) {
-    if (ended) {
-      return;
-    }
-    ended = true;
-    LOG.warn("lease {} session {}: {}", lease.leaseId(), sessions.getFirst().id().brief(), reason);
-    if (isChannelTheStream()) {
-      guarded.forEach(GuardedStream::shutdown);
-    } else {
-      // First the reason: the program looks for it when its stream has ended.
-      program
-          .writeAndFlush(
-              encode(TextMessage.ofType("ended").put("message", reason.replace('\n', ' ')).build()))
-          .addListener(told -> guarded.forEach(GuardedStream::shutdown));
-    }
+    guard.end(reason);
   }
 
   /** Lets go of the streams; the program has left. */
   void close() {
-    ended = true;
-    if (looking != null) {
-      looking.cancel(false);
-    }
-    guarded.forEach(GuardedStream::close);
-    guarded.clear();
+    guard.close();
   }
 
-  private void check() {
-    long nowNanos = System.nanoTime();
-    guarded.stream()
-        .filter(stream -> stream.isSilent(nowNanos))
-        .findFirst()
-        .ifPresent(stream ->
-            end(
-                "the server at "
-                    + stream.server()
-                    + " has not answered for "
-                    + StreamKeepAlive.LIMIT_SECONDS
-                    + " s; is it running, and is its port open?"));
-  }
-
+  /** A stream that can be resumed must be able to break while the program's channel stays. */
   private boolean isChannelTheStream() {
-    return sessions.size() == 1 && isRelayed(sessions.getFirst());
+    return sessions.size() == 1
+        && isRelayed(sessions.getFirst())
+        && !sessions.getFirst().isResumable();
   }
 
   /** Returns whether the agent relays the stream: it has to pass on what it decrypts. */
@@ -157,28 +134,58 @@ final class ProgramStreams {
     return relay || session.callStream().isEncrypted();
   }
 
-  private TextMessage.Builder attached(boolean relayed) {
+  private TextMessage.Builder attached() {
     return TextMessage.ofType("attached")
         .put("protocol", Versions.LOCAL_PROTOCOL)
-        .put("mode", relayed ? "relay" : "descriptor")
+        .put("mode", isChannelTheStream() ? "relay" : "descriptor")
         .put("session", sessions.getFirst().id().toString())
         .put("lease", lease.leaseId())
         .put("server", pool.toString());
   }
 
-  private CompletableFuture<Void> handSeveral() {
-    TextMessage.Builder answer = attached(false);
-    answer.put("streams", sessions.size());
+  private TextMessage attachedByDescriptors() {
+    TextMessage.Builder answer = attached();
+    if (areResumable()) {
+      Duration window = sessions.getFirst().resumeWindow();
+      answer.put("resume_window", Math.max(1, window.toSeconds()));
+    }
+    if (sessions.size() > 1) {
+      answer.put("streams", sessions.size());
+    }
+    for (int link = 0; link < sessions.size(); link++) {
+      OpenedSession session = sessions.get(link);
+      if (areResumable() || sessions.size() > 1) {
+        answer
+            .put("server." + link, session.server().getName())
+            .put("session." + link, session.id().toString());
+      }
+      if (areResumable()) {
+        answer.put("session_key." + link, hex(session.handle().key()));
+      }
+      if (sessions.size() > 1) {
+        InetSocketAddress address = session.callStream().address();
+        answer
+            .put("stream." + link, address.getAddress().getHostAddress() + ":" + address.getPort())
+            .put("peer_key." + link, hex(session.peerKey()));
+      }
+    }
+    return answer.build();
+  }
+
+  private static String hex(SessionKey key) {
+    return HexFormat.of().formatHex(key.bytes());
+  }
+
+  private CompletableFuture<Void> handDescriptors() {
     List<CompletableFuture<FileDescriptor>> descriptors = new ArrayList<>();
     for (int link = 0; link < sessions.size(); link++) {
       OpenedSession session = sessions.get(link);
-      InetSocketAddress address = session.callStream().address();
-      answer
-          .put("server." + link, session.server().getName())
-          .put("session." + link, session.id().toString())
-          .put("stream." + link, address.getAddress().getHostAddress() + ":" + address.getPort())
-          .put("peer_key." + link, HexFormat.of().formatHex(session.peerKey().bytes()));
-      descriptors.add(HandOver.of(connections.get(link), session, relay));
+      descriptors.add(
+          HandOver.of(
+              connections.get(link),
+              session.id().brief(),
+              session.callStream().isEncrypted(),
+              relay));
     }
     return CompletableFuture.allOf(descriptors.toArray(CompletableFuture[]::new))
         .whenCompleteAsync(
@@ -188,7 +195,7 @@ final class ProgramStreams {
                 return;
               }
               program.pipeline().remove(TextMessageDecoder.class);
-              program.write(encode(answer.build()));
+              program.write(encode(attachedByDescriptors()));
               for (CompletableFuture<FileDescriptor> descriptor : descriptors) {
                 FileDescriptor handing = descriptor.join();
                 program.write(handing).addListener(sent -> Detaching.closeQuietly(handing));
@@ -198,30 +205,16 @@ final class ProgramStreams {
             program.eventLoop());
   }
 
-  private CompletableFuture<Void> handOne(EpollSocketChannel connected, OpenedSession session) {
-    TextMessage answer = attached(isRelayed(session)).build();
+  private CompletableFuture<Void> relayByChannel(
+      EpollSocketChannel connected, OpenedSession session) {
+    program.config().setAutoRead(false);
+    program.writeAndFlush(encode(attached().build()));
     if (session.callStream().isEncrypted()) {
-      program.config().setAutoRead(false);
-      program.writeAndFlush(encode(answer));
       return relayOverTls(connected, session);
     }
-    if (relay) {
-      program.config().setAutoRead(false);
-      program.writeAndFlush(encode(answer));
-      Relay.join(connected, program);
-      program.pipeline().remove(TextMessageDecoder.class);
-      return CompletableFuture.completedFuture(null);
-    }
-    return Detaching.detach(connected)
-        .thenAccept(descriptor -> {
-          if (!program.isActive()) {
-            Detaching.closeQuietly(descriptor);
-            return;
-          }
-          program.pipeline().remove(TextMessageDecoder.class);
-          program.write(encode(answer));
-          program.writeAndFlush(descriptor).addListener(sent -> Detaching.closeQuietly(descriptor));
-        });
+    Relay.join(connected, program);
+    program.pipeline().remove(TextMessageDecoder.class);
+    return CompletableFuture.completedFuture(null);
   }
 
   /** Relays over TLS; from then on the channel only shows its end. */

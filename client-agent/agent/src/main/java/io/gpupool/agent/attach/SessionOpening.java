@@ -38,6 +38,7 @@ final class SessionOpening {
   private final Map<String, String> driverEnvironment;
   private final ProgramLease lease;
   private final LeaseWait wait;
+  private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
   private @Nullable LeaseSessions sessions;
   private List<CompletableFuture<EpollSocketChannel>> dialing = List.of();
@@ -56,9 +57,11 @@ final class SessionOpening {
       PoolIdentity identity,
       PeerCredentials peer,
       AgentServices agent,
+      StreamGuards guards,
       BooleanSupplier agentEnds) {
     this.program = program;
     this.agent = agent;
+    this.guards = guards;
     this.agentEnds = agentEnds;
     credentials = identity.credentials();
     inPod = identity.inPod();
@@ -177,7 +180,8 @@ final class SessionOpening {
               handle,
               lease.pool().address(),
               opened,
-              connections);
+              connections,
+              guards);
       streams = made;
       Consumer<String> onLeaseEnded = made::end;
       agent.programs().add(handle, onLeaseEnded);
@@ -214,11 +218,16 @@ final class SessionOpening {
   }
 
   private CompletableFuture<Void> endSessions() {
-    boolean goesOnAlone =
-        inPod && streams != null && streams.areHandedOver() && agentEnds.getAsBoolean();
-    return sessions == null || goesOnAlone
+    return sessions == null || goOnAlone()
         ? CompletableFuture.completedFuture(null)
-        : sessions.end();
+        : sessions.close(agentEnds);
+  }
+
+  /** Returns whether the program is let go, and lives on with its sessions. */
+  private boolean goOnAlone() {
+    return agentEnds.getAsBoolean()
+        && streams != null
+        && (streams.areResumable() || (inPod && streams.areHandedOver()));
   }
 
   private static PoolRequestException programHasLeft() {

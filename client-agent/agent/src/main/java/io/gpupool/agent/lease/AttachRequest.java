@@ -14,6 +14,7 @@ import io.gpupool.wire.Versions;
 import io.netty.channel.unix.PeerCredentials;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,11 @@ public record AttachRequest(
     @Nullable String token,
     @Nullable PoolAddress pool,
     Map<String, String> driverEnvironment) {
+  /** The type of a message that asks for one more call stream of a session. */
+  public static final String RESUME = "resume";
+
+  private static final Set<String> TYPES = Set.of("attach", "nvml", RESUME);
+
   public AttachRequest {
     driverEnvironment = Map.copyOf(driverEnvironment);
   }
@@ -80,7 +86,7 @@ public record AttachRequest(
   }
 
   /** The program as the pool is told of it. */
-  Holder holder(PeerCredentials peer) {
+  public Holder holder(PeerCredentials peer) {
     return Holder.newBuilder()
         .setHost(ProcessInfo.HOST)
         .setPid(peer.pid() > 0 ? peer.pid() : pid)
@@ -90,14 +96,16 @@ public record AttachRequest(
   }
 
   /**
-   * Reads an attach message, or the first of NVML's questions, which says the same.
+   * Reads an attach message, or a resume message or the first of NVML's questions, which say the
+   * same of the program.
    *
    * @throws PoolRequestException if it is something else, or a value has the wrong form
    */
   public static AttachRequest of(TextMessage message) {
-    if (!message.type().equals("attach") && !message.type().equals("nvml")) {
+    if (!TYPES.contains(message.type())) {
       throw new PoolRequestException(
-          PoolRequestException.Cause.PROTOCOL, "the agent knows attach, nvml and status only");
+          PoolRequestException.Cause.PROTOCOL,
+          "the agent knows attach, resume, nvml and status only");
     }
     String protocol = message.get("protocol").orElse("");
     if (!protocol.equals(Integer.toString(Versions.LOCAL_PROTOCOL))) {
@@ -114,7 +122,7 @@ public record AttachRequest(
           Integer.parseInt(message.get("pid").orElse("0")),
           message.get("program").orElse(""),
           message.get("lease").map(LeaseHandle::parse).orElse(null),
-          LeaseOptions.from(message::get),
+          message.type().equals(RESUME) ? LeaseOptions.NOTHING : LeaseOptions.from(message::get),
           message.get("token").orElse(null),
           message.get("pool").map(PoolAddress::parse).orElse(null),
           driverEnvironment(message));

@@ -147,7 +147,7 @@ final class PeerConnector {
     return new ClientHello(
         Versions.CALL_STREAM_MIN,
         Versions.CALL_STREAM_MAX,
-        session.lease().topology().place(),
+        Objects.requireNonNull(session.lease().topology().place()),
         SessionId.ofBytes(id),
         SessionKey.ofBytes(key));
   }

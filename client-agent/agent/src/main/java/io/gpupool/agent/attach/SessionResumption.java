@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.agent.lease.AgentServices;
+import io.gpupool.agent.lease.AttachRequest;
+import io.gpupool.agent.lease.PoolIdentity;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.RedirectException;
+import io.gpupool.client.ResumedSession;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.control.v1.Holder;
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.TextMessageDecoder;
+import io.gpupool.transport.dial.CallStreamDialer;
+import io.gpupool.transport.dial.DialException;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.Versions;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One more call stream of a session whose former one broke, from the program's request to the end
+ * of its connection to the agent. Runs on the program's event loop.
+ */
+final class SessionResumption {
+  /** A program that is refused for now asks again, which beats a wait for a connection. */
+  private static final long DIAL_SECONDS = 5;
+
+  private static final Logger LOG = LoggerFactory.getLogger(SessionResumption.class);
+
+  private final EpollDomainSocketChannel program;
+  private final ResumeRequest request;
+  private final Holder holder;
+  private final PoolIdentity identity;
+  private final AgentServices agent;
+  private final StreamGuards guards;
+  private final BooleanSupplier agentEnds;
+  private final List<PoolClient> taken = new ArrayList<>();
+  private @Nullable CompletableFuture<EpollSocketChannel> dialing;
+  private @Nullable StreamGuard guard;
+  private boolean handed;
+  private boolean left;
+
+  /**
+   * Asks for nothing yet.
+   *
+   * @param agentEnds whether it is the agent that lets the program go
+   */
+  SessionResumption(
+      EpollDomainSocketChannel program,
+      ResumeRequest request,
+      Holder holder,
+      PoolIdentity identity,
+      AgentServices agent,
+      StreamGuards guards,
+      BooleanSupplier agentEnds) {
+    this.program = program;
+    this.request = request;
+    this.holder = holder;
+    this.identity = identity;
+    this.agent = agent;
+    this.guards = guards;
+    this.agentEnds = agentEnds;
+  }
+
+  private SessionId id() {
+    return request.session().id();
+  }
+
+  /** Completes with a connected call stream, which the caller must hand over or close. */
+  CompletableFuture<FileDescriptor> open() {
+    return askAt(identity.pool())
+        .exceptionallyComposeAsync(this::askElsewhere, program.eventLoop())
+        .thenComposeAsync(this::connect, program.eventLoop());
+  }
+
+  private CompletableFuture<ResumedSession> askAt(PoolAddress address) {
+    PoolClient pool = agent.clients().take(address, identity.credentials());
+    taken.add(pool);
+    return pool.resumeSession(request.session(), request.server(), holder);
+  }
+
+  private CompletableFuture<ResumedSession> askElsewhere(Throwable failure) {
+    if (!(inner(failure) instanceof RedirectException other) || left) {
+      return CompletableFuture.failedFuture(failure);
+    }
+    PoolAddress address = PoolAddress.parse(other.address());
+    return askAt(taken.getFirst().address().tls() ? address.overTls() : address);
+  }
+
+  private CompletableFuture<FileDescriptor> connect(ResumedSession resumed) {
+    if (left) {
+      return CompletableFuture.failedFuture(unreachable("the program has left"));
+    }
+    CompletableFuture<EpollSocketChannel> connecting =
+        CallStreamDialer.dial(resumed.callStream(), resumed.hello(), program.eventLoop());
+    dialing = connecting;
+    ScheduledFuture<?> limit =
+        program
+            .eventLoop()
+            .schedule(
+                () ->
+                    connecting.completeExceptionally(
+                        unreachable(
+                            "call stream at "
+                                + resumed.callStream().address()
+                                + " does not answer within "
+                                + DIAL_SECONDS
+                                + " s")),
+                DIAL_SECONDS,
+                TimeUnit.SECONDS);
+    return connecting
+        .whenComplete((connection, failure) -> limit.cancel(false))
+        .thenComposeAsync(connection -> take(connection, resumed), program.eventLoop());
+  }
+
+  private CompletableFuture<FileDescriptor> take(
+      EpollSocketChannel connection, ResumedSession resumed) {
+    boolean encrypted = resumed.callStream().isEncrypted();
+    boolean relay = agent.options().relay();
+    // From here on it is not this class's to close.
+    dialing = null;
+    try {
+      guard(new GuardedStream(connection, resumed.callStream().address(), true));
+    } catch (IOException e) {
+      connection.close();
+      return CompletableFuture.failedFuture(e);
+    }
+    LOG.info(
+        "session {}: call stream to {} resumed, {}{}",
+        id().brief(),
+        resumed.callStream().address(),
+        encrypted ? "over TLS " : "",
+        encrypted || relay ? "relayed" : "handed over");
+    return HandOver.of(connection, id().brief(), encrypted, relay);
+  }
+
+  /** Guards the stream as the former one was; the connection that goes on guards its own. */
+  private void guard(GuardedStream stream) {
+    if (!request.holds()) {
+      guards.of(id()).ifPresentOrElse(found -> found.add(id(), stream), stream::close);
+      return;
+    }
+    StreamGuard own = new StreamGuard(program, true, guards);
+    own.add(id(), stream);
+    guard = own;
+    AttachRequest.LeaseHandle lease = identity.ticket();
+    if (lease != null) {
+      Consumer<String> onLeaseEnded = own::end;
+      agent.programs().add(lease, onLeaseEnded);
+      program.closeFuture().addListener(closed -> agent.programs().remove(lease, onLeaseEnded));
+    }
+  }
+
+  /** Answers the program, and gives it its call stream. */
+  void hand(FileDescriptor stream) {
+    handed = true;
+    TextMessage answer =
+        TextMessage.ofType("resumed").put("protocol", Versions.LOCAL_PROTOCOL).build();
+    program.pipeline().remove(TextMessageDecoder.class);
+    program.write(TextMessageDecoder.encode(answer));
+    program
+        .writeAndFlush(stream)
+        .addListener(sent -> {
+          Detaching.closeQuietly(stream);
+          if (!request.holds()) {
+            program.close();
+          }
+        });
+  }
+
+  /** The refusal that tells the program of a failure: whether it may ask again. */
+  PoolRequestException refusal(Throwable failure) {
+    PoolRequestException refusal = PoolRequestException.of(failure, identity.pool());
+    // The pool alone says whether a session is gone; a connection may fail for other reasons, such
+    // as a resume key that another has replaced.
+    boolean passing =
+        refusal.why() == PoolRequestException.Cause.INTERNAL
+            || (inner(failure) instanceof DialException dial
+                && dial.why() == DialException.Why.REFUSED);
+    return passing ? unreachable(refusal.getMessage()) : refusal;
+  }
+
+  /** Ends the session if this connection was the sign that its program lives. */
+  void giveBack() {
+    left = true;
+    if (dialing != null) {
+      dialing.cancel(false);
+      dialing.thenAccept(EpollSocketChannel::close);
+    }
+    // A program that left before it had its stream may ask again by another connection.
+    boolean ends = request.holds() && handed && !agentEnds.getAsBoolean();
+    if (guard != null) {
+      guard.close();
+    }
+    CompletableFuture<Void> ended =
+        ends
+            ? SessionEnd.of(
+                taken.getLast(),
+                request.session(),
+                request.resumeWindow(),
+                program.eventLoop(),
+                agentEnds)
+            : CompletableFuture.completedFuture(null);
+    ended.thenRunAsync(() -> taken.forEach(agent.clients()::giveBack), program.eventLoop());
+  }
+
+  private static PoolRequestException unreachable(String message) {
+    return new PoolRequestException(PoolRequestException.Cause.UNREACHABLE, message);
+  }
+
+  private static Throwable inner(Throwable failure) {
+    return failure instanceof CompletionException && failure.getCause() != null
+        ? failure.getCause()
+        : failure;
+  }
+}

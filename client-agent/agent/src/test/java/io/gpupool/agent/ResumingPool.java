@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.control.v1.CloseSessionReply;
+import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.LeaseServer;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.transport.tls.TlsEngines;
+import io.gpupool.transport.tls.TlsFiles;
+import io.grpc.Context;
+import io.grpc.Contexts;
+import io.grpc.Grpc;
+import io.grpc.Metadata;
+import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A pool of one server, whose workers say back each line. Sessions last until they are closed, and
+ * answers to resumptions are of the test's choice.
+ */
+final class ResumingPool implements AutoCloseable {
+  /** The answer to a resumption. */
+  enum Answer {
+    KEY,
+    /** A key that the call-stream port does not take. */
+    STALE_KEY,
+    /** None at all, over the connection on which it is asked first. */
+    SILENCE_ON_OLD_CONNECTION
+  }
+
+  private static final Context.Key<String> TOKEN = Context.key("token");
+  private static final Context.Key<SocketAddress> CLIENT = Context.key("client");
+  private static final int KEY_BYTES = 32;
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  final List<OpenSessionRequest> opened = new CopyOnWriteArrayList<>();
+  final List<ResumeSessionRequest> resumed = new CopyOnWriteArrayList<>();
+  final List<String> resumeTokens = new CopyOnWriteArrayList<>();
+  final List<ByteString> closed = new CopyOnWriteArrayList<>();
+
+  /** The tokens that a session may not be resumed by. */
+  final Set<String> denied = ConcurrentHashMap.newKeySet();
+
+  volatile Answer answer = Answer.KEY;
+  volatile String elsewhere = "";
+
+  /** The number of times for which the pool cannot close a session now. */
+  final AtomicInteger closesUnavailable = new AtomicInteger();
+
+  private final Set<ByteString> live = ConcurrentHashMap.newKeySet();
+  private final AtomicReference<@Nullable SocketAddress> silentTo = new AtomicReference<>();
+  private final TlsFiles tls;
+  private final long windowMillis;
+  private final EchoPort streams;
+  private final int port;
+  private @Nullable Server server;
+
+  ResumingPool(TlsFiles tls, long windowMillis) throws IOException {
+    this.tls = tls;
+    this.windowMillis = windowMillis;
+    streams = new EchoPort(tls);
+    port = start(0);
+  }
+
+  PoolAddress address() {
+    return new PoolAddress("127.0.0.1", port, !tls.areNone());
+  }
+
+  /** Breaks all call streams. */
+  void cut() {
+    streams.cut();
+  }
+
+  /** Stops answering calls; sessions and call streams stay. */
+  void leave() throws InterruptedException {
+    Objects.requireNonNull(server).shutdownNow().awaitTermination(5, TimeUnit.SECONDS);
+  }
+
+  /** Answers calls again, at the same port. */
+  void comeBack() throws IOException {
+    start(port);
+  }
+
+  /** Forgets all sessions. */
+  void endSessions() {
+    live.clear();
+  }
+
+  /** Takes the sessions of another server. */
+  void takeSessionsOf(ResumingPool other) {
+    live.addAll(other.live);
+  }
+
+  private int start(int wanted) throws IOException {
+    NettyServerBuilder builder =
+        NettyServerBuilder.forAddress(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), wanted))
+            .intercept(new Peers())
+            .addService(new Sessions());
+    if (!tls.areNone()) {
+      builder.sslContext(TlsEngines.http2(TlsContext.of(tls), false));
+    }
+    Server started = builder.build().start();
+    server = started;
+    return started.getPort();
+  }
+
+  @Override
+  public void close() {
+    Objects.requireNonNull(server).shutdownNow();
+    streams.close();
+  }
+
+  private static ByteString key() {
+    byte[] bytes = new byte[KEY_BYTES];
+    RANDOM.nextBytes(bytes);
+    return ByteString.copyFrom(bytes);
+  }
+
+  /** Keeps who calls, and by which token. */
+  private static final class Peers implements ServerInterceptor {
+    private static final Metadata.Key<String> AUTHORIZATION =
+        Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+    @Override
+    public <Q, A> ServerCall.Listener<Q> interceptCall(
+        ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+      Context context =
+          Context.current()
+              .withValues(
+                  TOKEN,
+                  Objects.requireNonNullElse(headers.get(AUTHORIZATION), ""),
+                  CLIENT,
+                  call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR));
+      return Contexts.interceptCall(context, call, headers, next);
+    }
+  }
+
+  private final class Sessions extends PoolGrpc.PoolImplBase {
+    @Override
+    public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
+      opened.add(request);
+      ByteString id = key().substring(0, 16);
+      ByteString key = key();
+      live.add(id.concat(key));
+      streams.accept(id, key);
+      reply.onNext(
+          OpenSessionReply.newBuilder()
+              .setSessionId(id)
+              .setSessionKey(key)
+              .setPeerKey(key())
+              .setCallStreamPort(streams.port())
+              .setResumeWindowMillis(windowMillis)
+              .addServers(LeaseServer.newBuilder().setName("a"))
+              .build());
+      reply.onCompleted();
+    }
+
+    @Override
+    public void resumeSession(
+        ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
+      resumed.add(request);
+      resumeTokens.add(TOKEN.get());
+      SocketAddress client = CLIENT.get();
+      if (answer == Answer.SILENCE_ON_OLD_CONNECTION
+          && (silentTo.compareAndSet(null, client) || client.equals(silentTo.get()))) {
+        return;
+      }
+      if (denied.contains(TOKEN.get())) {
+        reply.onError(
+            Status.PERMISSION_DENIED
+                .withDescription("the session is another's")
+                .asRuntimeException());
+        return;
+      }
+      if (!elsewhere.isEmpty()) {
+        reply.onNext(ResumeSessionReply.newBuilder().setElsewhere(elsewhere).build());
+        reply.onCompleted();
+        return;
+      }
+      if (!live.contains(request.getSessionId().concat(request.getSessionKey()))) {
+        reply.onError(
+            Status.NOT_FOUND
+                .withDescription("no such session; it may have ended")
+                .asRuntimeException());
+        return;
+      }
+      ByteString key = key();
+      if (answer != Answer.STALE_KEY) {
+        streams.accept(request.getSessionId(), key);
+      }
+      reply.onNext(
+          ResumeSessionReply.newBuilder()
+              .setResumeKey(key)
+              .setCallStreamPort(streams.port())
+              .build());
+      reply.onCompleted();
+    }
+
+    @Override
+    public void closeSession(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {
+      if (closesUnavailable.getAndUpdate(times -> Math.max(0, times - 1)) > 0) {
+        reply.onError(Status.UNAVAILABLE.withDescription("out of service").asRuntimeException());
+        return;
+      }
+      closed.add(request.getSessionId());
+      live.remove(request.getSessionId().concat(request.getSessionKey()));
+      reply.onNext(CloseSessionReply.getDefaultInstance());
+      reply.onCompleted();
+    }
+  }
+}
