@@ -50,6 +50,15 @@ test('tell: a partition is resized, or leaves', () => {
   ok(!tell('partitions', 'changed', { ...PART, leaving: true }, { ...PART, leaving: true }));
 });
 
+test('tell: a session tells that its connection is lost, and that it is back', () => {
+  const attached = { leaseId: 'L1', client: HOLDER, lastError: '', state: 'attached' };
+  const lost = { ...attached, state: 'disconnected' };
+  ok(tell('sessions', 'changed', attached, lost).includes('lost its connection'));
+  ok(!tell('sessions', 'changed', lost, lost));
+  ok(tell('sessions', 'changed', lost, attached).includes('is connected again'));
+  ok(!tell('sessions', 'changed', lost, { ...lost, state: 'ending' }));
+});
+
 test('tell: a session tells of a new error once', () => {
   const session = { leaseId: 'L1', client: HOLDER, lastError: '' };
   const failed = { ...session, lastError: 'CUDA_ERROR_OUT_OF_MEMORY' };

@@ -26,6 +26,7 @@ import java.util.Optional;
  */
 public final class WorkerMain {
   private static volatile boolean stubborn;
+  private static volatile boolean staying;
   private static volatile TextMessage assignment;
   private static volatile int ledger;
   private static final TestPeers PEERS = new TestPeers();
@@ -59,6 +60,9 @@ public final class WorkerMain {
           PEERS.take(message.get(), control);
         } else {
           int stream = control.receiveDescriptor().orElseThrow();
+          if (staying) {
+            control.send(TextMessage.ofType("resumed").build());
+          }
           Thread.ofPlatform().start(() -> serve(stream, control));
         }
         message = control.receive();
@@ -105,6 +109,11 @@ public final class WorkerMain {
                 stubborn = true;
                 yield "ok";
               }
+              case "stay" -> {
+                staying = true;
+                yield "ok";
+              }
+              case "window" -> assignment.get("resumeWindow").orElse("none");
               case "stats" -> {
                 control.send(
                     TextMessage.ofType("stats").put("calls", 7).put("lastError", "e").build());
@@ -118,7 +127,10 @@ public final class WorkerMain {
             };
         out.write((answer + "\n").getBytes(StandardCharsets.UTF_8));
       }
-      control.send(TextMessage.ofType("ended").put("reason", "end of stream").build());
+      control.send(
+          TextMessage.ofType(staying ? "disconnected" : "ended")
+              .put("reason", "end of stream")
+              .build());
     } catch (IOException e) {
       Runtime.getRuntime().halt(1);
     }

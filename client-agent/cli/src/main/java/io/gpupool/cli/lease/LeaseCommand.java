@@ -141,7 +141,7 @@ public final class LeaseCommand {
               .column(
                   "SESSION",
                   session -> session.getId().substring(0, Math.min(8, session.getId().length())))
-              .declared("STATE")
+              .declared("STATE", "RESUME LEFT")
               .column("PROGRAM", session -> HolderText.of(session.getClient()))
               .declared("CALLS", "LAST ERROR", "AGE")
               .table(sessions);

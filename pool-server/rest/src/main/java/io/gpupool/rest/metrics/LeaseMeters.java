@@ -2,6 +2,7 @@
 package io.gpupool.rest.metrics;
 
 import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.json.JsonForm;
 import io.gpupool.server.view.PoolSnapshot;
 import io.gpupool.transport.metrics.MeterRows;
@@ -15,7 +16,7 @@ import java.util.stream.Collectors;
 final class LeaseMeters {
   private static final List<String> LEASE_STATES = List.of("held", "grace", "ending");
   private static final List<String> SESSION_STATES =
-      List.of("opening", "joining", "attached", "ending");
+      List.of("opening", "joining", "attached", "disconnected", "ending");
 
   private LeaseMeters() {}
 
@@ -34,6 +35,16 @@ final class LeaseMeters {
         "Program processes by state of their session",
         countByState(
             pool.sessions(), session -> JsonForm.text(session.getState()), SESSION_STATES));
+    rows.gauge(
+        "gpupool.sessions.disconnected",
+        "",
+        "Program processes whose connection is lost and may come back",
+        Map.of(
+            Tags.empty(),
+            (double)
+                pool.sessions().stream()
+                    .filter(session -> session.getState() == SessionInfo.State.STATE_DISCONNECTED)
+                    .count()));
   }
 
   /** Returns whether a server is the first, and so the one that counts the lease. */

@@ -12,6 +12,10 @@ public enum Metric {
       "gpupool.requests.refused", "", "Requests that came to nothing", "tenant", "cause"),
   SESSIONS_OPENED("gpupool.sessions.opened", "", "Sessions of programs", "tenant"),
   SESSIONS_REFUSED("gpupool.sessions.refused", "", "Sessions refused at a limit", "tenant"),
+  SESSION_DISCONNECTS(
+      "gpupool.session.disconnects", "", "Connections of programs lost, to be resumed", "tenant"),
+  SESSION_RESUMES(
+      "gpupool.session.resumes", "", "Sessions resumed on another connection", "tenant"),
   SESSION_CALLS("gpupool.session.calls", "", "CUDA calls of programs", "tenant", "class"),
   RECEIVED_BYTES("gpupool.session.received", "bytes", "From programs", "tenant"),
   SENT_BYTES("gpupool.session.sent", "bytes", "To programs", "tenant"),

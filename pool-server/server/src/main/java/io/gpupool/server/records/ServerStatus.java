@@ -31,9 +31,15 @@ public record ServerStatus(
         0,
         server.toBuilder().clearUpMillis().clearIdleMillis().build(),
         leases.stream().map(ServerStatus::withoutAges).toList(),
-        sessions.stream()
-            .map(session -> session.toBuilder().clearAgeMillis().clearGrantedGpuNanos().build())
-            .toList());
+        sessions.stream().map(ServerStatus::withoutAges).toList());
+  }
+
+  private static SessionInfo withoutAges(SessionInfo session) {
+    return session.toBuilder()
+        .clearAgeMillis()
+        .clearGrantedGpuNanos()
+        .clearResumeMillisLeft()
+        .build();
   }
 
   private static LeaseInfo withoutAges(LeaseInfo lease) {
@@ -65,12 +71,16 @@ public record ServerStatus(
     return later.build();
   }
 
-  /** What is granted grows as the session does. */
+  /** What is granted grows as the session does; the rest of a resume window shrinks. */
   private static SessionInfo later(SessionInfo session, long passedMillis) {
     double growth = 1 + (double) passedMillis / Math.max(1, session.getAgeMillis());
-    return session.toBuilder()
-        .setAgeMillis(session.getAgeMillis() + passedMillis)
-        .setGrantedGpuNanos((long) (session.getGrantedGpuNanos() * growth))
-        .build();
+    SessionInfo.Builder later =
+        session.toBuilder()
+            .setAgeMillis(session.getAgeMillis() + passedMillis)
+            .setGrantedGpuNanos((long) (session.getGrantedGpuNanos() * growth));
+    if (session.hasResumeMillisLeft()) {
+      later.setResumeMillisLeft(Math.max(0, session.getResumeMillisLeft() - passedMillis));
+    }
+    return later.build();
   }
 }

@@ -22,6 +22,8 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
@@ -95,6 +97,12 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
     sessions.open(request, reply);
+  }
+
+  @Override
+  public void resumeSession(
+      ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
+    sessions.resume(request, reply);
   }
 
   @Override

@@ -8,6 +8,8 @@ import io.gpupool.control.v1.EndSessionReply;
 import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
@@ -35,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The calls about sessions: open, close and end. Runs on the control thread. */
+/** The calls about sessions: open, resume, close and end. Runs on the control thread. */
 public final class SessionCalls {
   private static final Logger LOG = LoggerFactory.getLogger(SessionCalls.class);
 
@@ -47,6 +49,7 @@ public final class SessionCalls {
   private final PoolView view;
   private final AuditedCalls audited;
   private final CallStreams streams;
+  private final SessionResumeCall resuming;
 
   /**
    * The port for call streams.
@@ -71,6 +74,7 @@ public final class SessionCalls {
     this.streams = streams;
     directory = view.directory();
     audited = new AuditedCalls(audit);
+    resuming = new SessionResumeCall(sessions, directory, streams);
   }
 
   void open(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
@@ -149,6 +153,7 @@ public final class SessionCalls {
               .setPeerKey(ByteString.copyFrom(session.peerKey().bytes()))
               .setCallStreamPort(streams.port())
               .setCallStreamClear(streams.isClear())
+              .setResumeWindowMillis(session.resumeWindowMillis())
               .addAllServers(view.leases().serversOf(lease))
               .setPlace(lease.topology().servers().indexOf(directory.name()))
               .build());
@@ -171,6 +176,10 @@ public final class SessionCalls {
             + " with this value",
         lease.id(),
         HolderName.plain(name));
+  }
+
+  void resume(ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
+    resuming.resume(request, reply);
   }
 
   void close(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {

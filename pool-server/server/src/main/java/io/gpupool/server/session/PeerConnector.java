@@ -79,16 +79,16 @@ final class PeerConnector {
   private void acceptNow(Session session, ClientHello hello, CallStream stream, int version) {
     int link = hello.peerLink().orElseThrow();
     Optional<String> wrong =
-        session.state() == Session.State.ATTACHED
+        session.isServed()
             ? rejectionReason(session, link, true)
-            : Optional.of("its program is not connected");
+            : Optional.of("its program has not connected");
     if (wrong.isPresent()) {
       stream.refuse(ServerHello.refused(ServerHello.BAD_SESSION, wrong.get()));
       return;
     }
     session.peers().add(link);
     stream
-        .accept(ServerHello.accepted(version))
+        .accept(ServerHello.accepted(version), false)
         .whenComplete((taken, failure) ->
             control.execute(() -> {
               if (failure == null) {
@@ -119,7 +119,7 @@ final class PeerConnector {
   }
 
   private static void hand(Session session, int link, FileDescriptor stream) {
-    if (session.state() == Session.State.ATTACHED) {
+    if (session.isServed()) {
       session.worker().peer(link, stream);
     } else {
       Detaching.closeQuietly(stream);
@@ -136,7 +136,7 @@ final class PeerConnector {
         session.id().brief(),
         server,
         inner.getMessage());
-    if (session.state() == Session.State.ATTACHED) {
+    if (session.isServed()) {
       session.worker().peerFailed(link, "server " + server + ": " + inner.getMessage());
     }
   }

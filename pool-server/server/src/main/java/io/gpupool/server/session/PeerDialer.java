@@ -70,7 +70,7 @@ public final class PeerDialer {
   }
 
   private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel) {
-    return tls != null ? TlsHandOver.begin(channel) : Detaching.detach(channel);
+    return tls != null ? TlsHandOver.begin(channel, false) : Detaching.detach(channel);
   }
 
   private static CompletableFuture<InetSocketAddress> address(String host, int port) {

@@ -6,26 +6,29 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeasedSession;
+import io.gpupool.server.metrics.Metric;
+import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.worker.Worker;
 import io.gpupool.server.worker.WorkerSession;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
-import io.gpupool.wire.ScheduleSlot;
+import io.gpupool.wire.ElapsedTime;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -38,16 +41,23 @@ import org.slf4j.spi.LoggingEventBuilder;
  *
  * <pre>
  *   OPENING --handshake--> JOINING --stream handed over--> ATTACHED --> ENDING --worker dead--> gone
+ *                                                          |      ^
+ *                                            stream broken |      | another one handed over
+ *                                                          v      |
+ *                                                        DISCONNECTED
  * </pre>
  *
  * Every state can go to ENDING. There is no worker before the handshake, so that a session to which
- * nobody connects costs next to nothing.
+ * nobody connects costs next to nothing. A session without a resume window is never DISCONNECTED:
+ * it ends with its stream.
  */
 public final class Session implements LeasedSession, WorkerSession {
   public enum State {
     OPENING,
     JOINING,
     ATTACHED,
+    /** Its program's connection is lost; the worker waits for another. */
+    DISCONNECTED,
     ENDING
   }
 
@@ -78,6 +88,8 @@ public final class Session implements LeasedSession, WorkerSession {
   private final BiConsumer<Session, TextMessage> onPeerAsked;
   private final LeaseExports exports;
   private final SessionCache cache;
+  private final ServerMetrics metrics;
+  private final Resumption resumption;
   private final Runnable onGone;
 
   /** Wait until its program is connected, or never will be. */
@@ -91,6 +103,10 @@ public final class Session implements LeasedSession, WorkerSession {
   private Timers.Cancellable start = () -> {};
   private @Nullable Worker worker;
   private @Nullable CallStream joining;
+
+  /** How many connections of its program came after the first. */
+  private int laterStreams;
+
   private State state = State.OPENING;
   private SessionStats stats = SessionStats.NONE;
 
@@ -115,6 +131,8 @@ public final class Session implements LeasedSession, WorkerSession {
     control = services.control();
     onPeerAsked = services.onPeerAsked();
     cache = services.cache();
+    metrics = services.metrics();
+    resumption = new Resumption(lease.resumeWindowMillis(), timers);
     this.exports = exports;
     this.onGone = onGone;
     openedAtNanos = timers.nowNanos();
@@ -180,6 +198,26 @@ public final class Session implements LeasedSession, WorkerSession {
     return state;
   }
 
+  /** Returns whether a worker serves its program, even if that is not connected just now. */
+  public boolean isServed() {
+    return state == State.ATTACHED || state == State.DISCONNECTED;
+  }
+
+  /** Returns whether it outlives its connection. */
+  public boolean canResume() {
+    return resumption.isPossible();
+  }
+
+  /** How long it outlives its connection; 0: not at all. */
+  public long resumeWindowMillis() {
+    return resumption.windowMillis();
+  }
+
+  /** How much longer a session that is disconnected can be resumed; empty: it is connected. */
+  public Optional<Long> resumeMillisLeft() {
+    return resumption.millisLeft();
+  }
+
   public SessionStats stats() {
     return stats;
   }
@@ -196,7 +234,7 @@ public final class Session implements LeasedSession, WorkerSession {
 
   @Override
   public boolean isWaiting() {
-    return stats.waiting();
+    return state != State.DISCONNECTED && stats.waiting();
   }
 
   /** The program has connected and proved that it is the one. */
@@ -218,14 +256,17 @@ public final class Session implements LeasedSession, WorkerSession {
   private void begin(Worker taken, CallStream stream, int version) {
     startTimer.cancel();
     worker = taken;
-    taken.assign(this, assignment(taken), List.of(lease.ledger()::share, lease.time()::share));
+    taken.assign(
+        this,
+        SessionAssignment.message(this, environment, taken),
+        List.of(lease.ledger()::share, lease.time()::share));
     taken.whenLinked(() -> {
       if (state != State.JOINING) {
         return;
       }
       joining = null;
       stream
-          .accept(ServerHello.accepted(version))
+          .accept(ServerHello.accepted(version), resumption.isPossible())
           .whenComplete((fd, failure) -> control.execute(() -> accepted(fd, failure)));
     });
   }
@@ -245,6 +286,46 @@ public final class Session implements LeasedSession, WorkerSession {
     actions.forEach(Runnable::run);
   }
 
+  /**
+   * Makes the key to one more connection of a session that is served; empty: it ends, as there were
+   * too many.
+   */
+  Optional<SessionKey> nextResumeKey(SecureRandom random, Principal caller) {
+    Optional<SessionKey> key = resumption.nextKey(random, caller);
+    if (key.isEmpty()) {
+      end(Resumption.TOO_MANY);
+    }
+    return key;
+  }
+
+  /** Uses up the key to one more connection. Returns its caller; empty: it is not the right one. */
+  Optional<Principal> consumeResumeKey(SessionKey shown) {
+    return isServed() ? resumption.consume(shown) : Optional.empty();
+  }
+
+  /** The program has connected once more. The worker turns to it from its former connection. */
+  void rejoin(CallStream stream, int version) {
+    int number = ++laterStreams;
+    stream
+        .accept(ServerHello.accepted(version), resumption.isPossible())
+        .whenComplete((fd, failure) -> control.execute(() -> accepted(number, fd, failure)));
+  }
+
+  /** A later one may have been faster; then the program has given this one up. */
+  private void accepted(int number, FileDescriptor stream, Throwable failure) {
+    if (failure != null) {
+      LOG.info(
+          "lease {} session {}: its program's connection broke before it was resumed: {}",
+          lease.id(),
+          id.brief(),
+          failure.getMessage());
+    } else if (isServed() && number == laterStreams) {
+      worker().attach(stream);
+    } else {
+      Detaching.closeQuietly(stream);
+    }
+  }
+
   @Override
   public void onMessage(TextMessage message) {
     switch (message.type()) {
@@ -254,15 +335,55 @@ public final class Session implements LeasedSession, WorkerSession {
         lease.noteWork(timers.nowNanos());
       }
       case "peer" -> {
-        if (state == State.ATTACHED) {
+        if (isServed()) {
           onPeerAsked.accept(this, message);
         }
       }
+      case "disconnected" -> disconnected(message);
+      case "resumed" -> resumed();
       case "share" -> exports.onMessage(this, message);
       case "cache" -> cache.onMessage(worker(), lease.tenant(), message);
       case "ended" -> end(HolderName.plain(message.get("reason").orElse("the worker ended it")));
       default -> LOG.debug("lease {} session {}: worker says {}", lease.id(), id.brief(), message);
     }
+  }
+
+  private void disconnected(TextMessage message) {
+    if (state != State.ATTACHED || !resumption.isPossible()) {
+      return;
+    }
+    String cause = HolderName.plain(message.get("reason").orElse("unknown"));
+    state = State.DISCONNECTED;
+    resumption.lost(cause, this::end);
+    metrics.add(Metric.SESSION_DISCONNECTS, 1, lease.tenant());
+    sessionLog(Level.INFO)
+        .log(
+            "lease {} session {}: lost the connection to {} ({}), which may come back within {}",
+            lease.id(),
+            id.brief(),
+            client,
+            cause,
+            new ElapsedTime(resumption.windowMillis()));
+  }
+
+  /** The worker need not have noticed before that the former connection was lost. */
+  private void resumed() {
+    if (!isServed() || !resumption.isPossible()) {
+      return;
+    }
+    if (state == State.ATTACHED) {
+      metrics.add(Metric.SESSION_DISCONNECTS, 1, lease.tenant());
+    }
+    sessionLog(Level.INFO)
+        .log(
+            "lease {} session {}: {} is connected again after {}",
+            lease.id(),
+            id.brief(),
+            client,
+            resumption.lostFor());
+    state = State.ATTACHED;
+    resumption.over();
+    metrics.add(Metric.SESSION_RESUMES, 1, lease.tenant());
   }
 
   /** Ends the session; it is gone when its worker is dead. */
@@ -274,6 +395,7 @@ public final class Session implements LeasedSession, WorkerSession {
     sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
     state = State.ENDING;
     connectTimer.cancel();
+    resumption.over();
     refuseJoining("the session has ended: " + reason);
     runOnJoined();
     startTimer.cancel();
@@ -289,6 +411,7 @@ public final class Session implements LeasedSession, WorkerSession {
   @Override
   public void workerExited(int status) {
     connectTimer.cancel();
+    resumption.over();
     if (state != State.ENDING) {
       state = State.ENDING;
       String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
@@ -335,53 +458,5 @@ public final class Session implements LeasedSession, WorkerSession {
       joining.refuse(ServerHello.refused(ServerHello.INTERNAL, reason));
     }
     joining = null;
-  }
-
-  private TextMessage assignment(Worker taken) {
-    return TextMessage.ofType("assign")
-        .putIfPresent("visible", taken.seesAssigned ? uuids() : null)
-        .put(
-            "uuids",
-            lease.topology().own().stream()
-                .map(part -> part.gpu().uuid())
-                .collect(Collectors.joining(",")))
-        .putIfPresent("threads", taken.seesAssigned ? smallestPart() : null)
-        .put("session", id.toString())
-        .put("lease", lease.id().text())
-        .put("program", client.toString())
-        .put("environment", environment.text())
-        .put("slot", slot)
-        .put("inbox", 1)
-        .put("addressSlot", Objects.requireNonNull(lease.topology().place()))
-        .putIfPresent("leaseSlots", text(lease.time().leaseSlots(slot)))
-        .putIfPresent("programSlots", text(lease.time().programSlots(slot)))
-        .put(
-            "gpus",
-            lease.topology().own().stream()
-                .map(part ->
-                    part.gpu().ordinal()
-                        + ":"
-                        + part.share().memoryBytes()
-                        + ":"
-                        + Math.max(1, Math.round(part.share().computePercent())))
-                .collect(Collectors.joining(",")))
-        .build();
-  }
-
-  private static @Nullable String text(List<ScheduleSlot> places) {
-    return places.isEmpty()
-        ? null
-        : places.stream().map(ScheduleSlot::toString).collect(Collectors.joining(","));
-  }
-
-  private String uuids() {
-    return lease.parts().stream().map(part -> part.gpu().uuid()).collect(Collectors.joining(","));
-  }
-
-  /** MPS has one figure for all GPUs of a process. */
-  private String smallestPart() {
-    double percent =
-        lease.parts().stream().mapToDouble(part -> part.share().computePercent()).min().orElse(100);
-    return Long.toString(Math.max(1, Math.round(percent)));
   }
 }

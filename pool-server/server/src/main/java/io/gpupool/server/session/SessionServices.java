@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.TextMessage;
 import java.util.concurrent.Executor;
@@ -17,4 +18,5 @@ record SessionServices(
     Timers timers,
     Executor control,
     BiConsumer<Session, TextMessage> onPeerAsked,
-    SessionCache cache) {}
+    SessionCache cache,
+    ServerMetrics metrics) {}

@@ -67,7 +67,8 @@ public final class Sessions {
             timers,
             control,
             peers::ask,
-            new SessionCache(options.files(), control, disk));
+            new SessionCache(options.files(), control, disk),
+            leases.metrics());
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
@@ -101,6 +102,16 @@ public final class Sessions {
     return Optional.ofNullable(sessions.get(id)).filter(session -> session.key().matches(key));
   }
 
+  /**
+   * Makes the key to one more connection of a session that is served, in place of an earlier one.
+   *
+   * @param principal the caller, whose right counts when the program connects
+   * @return empty: the session ends, as it was resumed too often
+   */
+  public Optional<SessionKey> resume(Session session, Principal principal) {
+    return session.nextResumeKey(random, principal);
+  }
+
   public List<Session> all() {
     return new ArrayList<>(sessions.values());
   }
@@ -125,6 +136,10 @@ public final class Sessions {
     }
     if (hello.peerLink().isPresent()) {
       joinAsPeer(hello, stream, version);
+      return;
+    }
+    if (hello.resumes()) {
+      joinAgain(hello, stream, version);
       return;
     }
     find(hello.session(), hello.key())
@@ -162,12 +177,35 @@ public final class Sessions {
     if (tokens.stillHolds(session.principal())) {
       session.join(stream, version);
     } else {
+      deny(session, stream, "opened");
+    }
+  }
+
+  /** The right of the caller counts that has asked for the key: of now, not of the beginning. */
+  private void joinAgain(ClientHello hello, CallStream stream, int version) {
+    Session session = sessions.get(hello.session());
+    Optional<Principal> caller =
+        session == null ? Optional.empty() : session.consumeResumeKey(hello.key());
+    if (session == null || caller.isEmpty()) {
       stream.refuse(
           ServerHello.refused(
-              ServerHello.DENIED,
-              "the token has expired or was revoked since the session was opened"));
-      session.end("its token is valid no more");
+              ServerHello.BAD_SESSION,
+              "no such session, or its resume key was used, replaced or not used for "
+                  + Resumption.KEY_LIMIT_MILLIS / 1000
+                  + " s"));
+    } else if (tokens.stillHolds(caller.get())) {
+      session.rejoin(stream, version);
+    } else {
+      deny(session, stream, "resumed");
     }
+  }
+
+  private static void deny(Session session, CallStream stream, String since) {
+    stream.refuse(
+        ServerHello.refused(
+            ServerHello.DENIED,
+            "the token has expired or was revoked since the session was " + since));
+    session.end("its token is valid no more");
   }
 
   /** Counts what a session has done, as its worker last told. */

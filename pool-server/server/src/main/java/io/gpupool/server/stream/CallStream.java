@@ -13,8 +13,10 @@ public interface CallStream {
   /**
    * Sends the answer and takes the connection out of the event loop.
    *
+   * @param resumable whether the program may come back on another connection if this one breaks, so
+   *     that silence counts as a break sooner
    * @return the descriptor, now the caller's; fails when the connection has broken. Completed on an
    *     event loop.
    */
-  CompletableFuture<FileDescriptor> accept(ServerHello answer);
+  CompletableFuture<FileDescriptor> accept(ServerHello answer, boolean resumable);
 }

@@ -70,7 +70,10 @@ public final class CallStreamPort {
                     }
                     HandshakeHandler handler =
                         new HandshakeHandler(
-                            channel, join, () -> finish(channel), Detaching::detach);
+                            channel,
+                            join,
+                            () -> finish(channel),
+                            (stream, resumable) -> Detaching.detach(stream));
                     channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
                     channel.pipeline().addLast(handler);
                   }

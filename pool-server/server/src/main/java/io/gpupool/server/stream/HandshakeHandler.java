@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.stream;
 
+import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.WireException;
@@ -16,7 +17,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import java.util.function.Function;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,7 +33,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final EpollSocketChannel channel;
   private final BiConsumer<ClientHello, CallStream> join;
   private final Runnable onFinished;
-  private final Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver;
+  private final HandOver handOver;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
   private @Nullable ScheduledFuture<?> limit;
 
@@ -47,7 +47,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
       EpollSocketChannel channel,
       BiConsumer<ClientHello, CallStream> join,
       Runnable onFinished,
-      Function<EpollSocketChannel, CompletableFuture<FileDescriptor>> handOver) {
+      HandOver handOver) {
     this.channel = channel;
     this.join = join;
     this.onFinished = onFinished;
@@ -64,6 +64,12 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
                 LIMIT_MILLIS,
                 TimeUnit.MILLISECONDS);
     context.read();
+  }
+
+  /** The hand-over of a connection to a worker. */
+  interface HandOver {
+    /** Begins it; completes with what the worker gets. */
+    CompletableFuture<FileDescriptor> begin(EpollSocketChannel channel, boolean resumable);
   }
 
   /** How much of the handshake is still to come. */
@@ -129,14 +135,17 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   }
 
   @Override
-  public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+  public CompletableFuture<FileDescriptor> accept(ServerHello answer, boolean resumable) {
+    if (resumable) {
+      StreamKeepAlive.enableResumable(channel);
+    }
     CompletableFuture<FileDescriptor> detached = new CompletableFuture<>();
     channel
         .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
         .addListener(sent -> {
           if (sent.isSuccess()) {
             handOver
-                .apply(channel)
+                .begin(channel, resumable)
                 .whenComplete((descriptor, failure) -> {
                   if (failure == null) {
                     detached.complete(descriptor);

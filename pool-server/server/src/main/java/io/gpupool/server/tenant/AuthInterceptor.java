@@ -51,6 +51,7 @@ public final class AuthInterceptor implements ServerInterceptor {
       Set.of(
           PoolGrpc.getDescribeLeaseMethod().getFullMethodName(),
           PoolGrpc.getOpenSessionMethod().getFullMethodName(),
+          PoolGrpc.getResumeSessionMethod().getFullMethodName(),
           PoolGrpc.getCloseSessionMethod().getFullMethodName());
 
   private final Tokens tokens;
@@ -102,6 +103,7 @@ public final class AuthInterceptor implements ServerInterceptor {
         PoolGrpc.getReleaseLeaseMethod(),
         PoolGrpc.getDescribeLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),
+        PoolGrpc.getResumeSessionMethod(),
         PoolGrpc.getEndSessionMethod(),
         PoolGrpc.getCloseSessionMethod());
     put(

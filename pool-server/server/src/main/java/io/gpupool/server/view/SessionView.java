@@ -81,6 +81,7 @@ public record SessionView(
             .setLastError(stats.lastError())
             .setAgeMillis(millisSince(session.openedAtNanos()))
             .setIdleMillis(idleMillis(session));
+    session.resumeMillisLeft().ifPresent(left -> info.setResumeMillisLeft(left));
     LeaseTime time = session.lease().time();
     long now = timers.nowNanos();
     for (int i = 0; i < session.lease().topology().own().size(); i++) {

@@ -132,7 +132,7 @@ public final class Worker {
     }
   }
 
-  /** Hands over the call stream; the worker must be linked. */
+  /** Hands over the call stream, or a later one in its place; the worker must be linked. */
   public void attach(FileDescriptor stream) {
     WorkerLink to = Objects.requireNonNull(link);
     to.send(TextMessage.ofType("attach").build());

@@ -40,6 +40,27 @@ class ServerStatusTest {
   }
 
   @Test
+  void at_aLaterTime_leavesTheSessionLessOfItsResumeWindow() {
+    assertThat(resumeMillisLeft(3000)).isEqualTo(8000);
+    assertThat(resumeMillisLeft(60_000)).isZero();
+    assertThat(disconnected().withoutAges())
+        .as("less of it is no news")
+        .isEqualTo(disconnected().at(3000).withoutAges());
+  }
+
+  private static long resumeMillisLeft(long atMillis) {
+    return disconnected().at(atMillis).sessions().getFirst().getResumeMillisLeft();
+  }
+
+  private static ServerStatus disconnected() {
+    return new ServerStatus(
+        1000,
+        ServerInfo.getDefaultInstance(),
+        List.of(),
+        List.of(SessionInfo.newBuilder().setResumeMillisLeft(10_000).build()));
+  }
+
+  @Test
   void at_aLaterTime_grantsTheLeaseItsShareOfTheTime() {
     LeaseInfo lease =
         LeaseInfo.newBuilder()

@@ -163,7 +163,7 @@ class SessionTest {
     }
 
     @Override
-    public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+    public CompletableFuture<FileDescriptor> accept(ServerHello answer, boolean resumable) {
       return new CompletableFuture<>();
     }
   }
@@ -182,7 +182,8 @@ class SessionTest {
                 timers,
                 Runnable::run,
                 (asking, message) -> {},
-                new SessionCache(Map.of(), Runnable::run, Runnable::run)),
+                new SessionCache(Map.of(), Runnable::run, Runnable::run),
+                leases.metrics()),
             new LeaseExports(lease, random),
             () -> leases.sessionGone(lease, made[0]));
     lease.add(made[0]);

@@ -183,7 +183,7 @@ class SessionsTest {
           }
 
           @Override
-          public CompletableFuture<FileDescriptor> accept(ServerHello answer) {
+          public CompletableFuture<FileDescriptor> accept(ServerHello answer, boolean resumable) {
             return new CompletableFuture<>();
           }
         });

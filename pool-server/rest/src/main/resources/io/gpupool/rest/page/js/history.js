@@ -44,9 +44,10 @@ const TELLERS = {
     removed: (/** !rest.Session */ session) =>
       `${session.client.program} ended its session on lease ${session.leaseId}`,
     changed: (/** !rest.Session */ was, /** !rest.Session */ session) =>
-      session.lastError &&
-      was.lastError !== session.lastError &&
-      `${session.client.program} on lease ${session.leaseId} got ${session.lastError}`,
+      connectionChange(was, session) ||
+      (session.lastError &&
+        was.lastError !== session.lastError &&
+        `${session.client.program} on lease ${session.leaseId} got ${session.lastError}`),
   },
   tenants: {
     added: (/** !rest.Tenant */ tenant) => `Tenant ${tenant.name} was made`,
@@ -59,6 +60,21 @@ const STATES = {
   grace: 'lost its holder and waits for it',
   ending: 'is being ended',
 };
+
+/**
+ * @param {!rest.Session} was
+ * @param {!rest.Session} session
+ * @return {(string|boolean)}
+ */
+function connectionChange(was, session) {
+  const program = `${session.client.program} on lease ${session.leaseId}`;
+  if (was.state === session.state) {
+    return false;
+  }
+  return session.state === 'disconnected'
+    ? `${program} lost its connection and may come back`
+    : was.state === 'disconnected' && session.state === 'attached' && `${program} is connected again`;
+}
 
 /**
  * Returns a sentence about a change, or nothing if it is not worth one.

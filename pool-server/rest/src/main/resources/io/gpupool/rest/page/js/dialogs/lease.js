@@ -193,6 +193,8 @@ function sessions(lease) {
         { key: session.id },
         h('b', null, session.client.program),
         ` process ${session.client.pid}, ${session.state}, ${count(session.callsPerSecond)} calls/s`,
+        session.resumeMillisLeft !== undefined &&
+          `, ${duration(session.resumeMillisLeft)} left to resume`,
         session.lastError && [', ', h('span', { class: 'bad' }, session.lastError)],
       ),
     ),

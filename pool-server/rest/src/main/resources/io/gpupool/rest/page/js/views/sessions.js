@@ -63,6 +63,7 @@ const table = sortable({
     },
     'Server',
     'State',
+    'Resume left',
     'Calls/s',
     'Calls',
     'Received',

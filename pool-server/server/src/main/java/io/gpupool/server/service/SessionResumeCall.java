@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.service.SessionCalls.CallStreams;
+import io.gpupool.server.session.Session;
+import io.gpupool.server.session.Sessions;
+import io.gpupool.server.tenant.AuthInterceptor;
+import io.gpupool.server.view.ServerDirectory;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.WireException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.StreamObserver;
+import java.util.Optional;
+
+/**
+ * The call by which a program gets the key to one more connection. Runs on the control thread.
+ *
+ * @param streams the port to connect to
+ */
+record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStreams streams) {
+  void resume(ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
+    try {
+      Replies.answer(reply, answer(request, AuthInterceptor.principal()));
+    } catch (WireException e) {
+      reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    } catch (StatusRuntimeException e) {
+      reply.onError(e);
+    }
+  }
+
+  /** Returns the answer to a caller; fails with the status to send. */
+  ResumeSessionReply answer(ResumeSessionRequest request, Principal principal)
+      throws WireException {
+    String server = request.getServer();
+    return server.isEmpty() || server.equals(directory.name())
+        ? here(request, principal)
+        : elsewhere(server);
+  }
+
+  private ResumeSessionReply elsewhere(String server) {
+    String address =
+        directory
+            .addressOf(server)
+            .orElseThrow(() ->
+                Status.UNAVAILABLE
+                    .withDescription(
+                        "server "
+                            + HolderName.plain(server)
+                            + ", which has the session, is not in the pool now; it may come back")
+                    .asRuntimeException());
+    return ResumeSessionReply.newBuilder().setElsewhere(address).build();
+  }
+
+  private ResumeSessionReply here(ResumeSessionRequest request, Principal principal)
+      throws WireException {
+    Session session =
+        sessions
+            .find(
+                SessionId.ofBytes(request.getSessionId().toByteArray()),
+                SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+            .filter(
+                found -> principal.mayUse(found.lease().tenant(), found.lease().pod().orElse(null)))
+            .filter(found -> found.state() != Session.State.ENDING)
+            .orElseThrow(() -> gone("it may have ended"));
+    if (!session.canResume()) {
+      throw Status.FAILED_PRECONDITION
+          .withDescription("its lease has no resume window: the session ends with its connection")
+          .asRuntimeException();
+    }
+    if (!session.isServed()) {
+      throw Status.UNAVAILABLE
+          .withDescription("the session's first connection is still being made; try again")
+          .asRuntimeException();
+    }
+    Optional<SessionKey> key = sessions.resume(session, principal);
+    return ResumeSessionReply.newBuilder()
+        .setResumeKey(
+            ByteString.copyFrom(
+                key.orElseThrow(() -> gone("it has ended, as it was resumed too often")).bytes()))
+        .setCallStreamPort(streams.port())
+        .setCallStreamClear(streams.isClear())
+        .build();
+  }
+
+  private static StatusRuntimeException gone(String why) {
+    return Status.NOT_FOUND.withDescription("no such session; " + why).asRuntimeException();
+  }
+}

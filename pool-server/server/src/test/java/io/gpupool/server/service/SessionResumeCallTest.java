@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.service.SessionCalls.CallStreams;
+import io.gpupool.server.session.ServedSessions;
+import io.gpupool.server.session.Session;
+import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.view.ServerDirectory;
+import io.gpupool.server.view.ServerMode;
+import io.gpupool.server.worker.LinkedWorker;
+import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.WireException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class SessionResumeCallTest {
+  private static final long HOUR_MILLIS = 3_600_000;
+
+  private final LocalStore store = LocalStore.inMemory();
+  private final ManualTimers timers = new ManualTimers();
+  private final Ground ground = server("a");
+  private final ServedSessions served = new ServedSessions(ground);
+  private final SessionResumeCall call =
+      new SessionResumeCall(
+          served.sessions,
+          new ServerDirectory(
+              "a", () -> "a:7642", "soft", new ServerMode(false, false), ground.capacity.members()),
+          new CallStreams(7641, true));
+  private Principal blue;
+  private Session session;
+
+  @BeforeEach
+  void attach() throws Exception {
+    blue = served.principal(served.tenant("blue", HOUR_MILLIS));
+    session = served.open(blue);
+  }
+
+  @Test
+  void answer_rightKey_givesAKeyThatOpensAConnection() throws Exception {
+    LinkedWorker ignored = served.attach(session);
+    session.onMessage(TextMessage.ofType("disconnected").put("reason", "reset").build());
+    ResumeSessionReply reply = call.answer(request(), blue);
+    assertThat(reply.getCallStreamPort()).isEqualTo(7641);
+    assertThat(reply.getCallStreamClear()).isTrue();
+    SessionKey key = SessionKey.ofBytes(reply.getResumeKey().toByteArray());
+    assertThat(served.resume(session, key)).isEqualTo(ServerHello.ACCEPTED);
+    assertThat(call.answer(request().toBuilder().setServer("a").build(), blue).getResumeKey())
+        .as("asked by the server's name")
+        .isNotEqualTo(reply.getResumeKey());
+  }
+
+  @Test
+  void answer_wrongKeyOtherTenantOrEndedSession_isNotFound() throws Exception {
+    LinkedWorker ignored = served.attach(session);
+    Principal red = served.principal(served.tenant("red", HOUR_MILLIS));
+    ByteString zeros = ByteString.copyFrom(new byte[32]);
+    assertStatus(
+        () -> call.answer(request().toBuilder().setSessionKey(zeros).build(), blue),
+        Status.Code.NOT_FOUND,
+        "no such session; it may have ended");
+    assertStatus(
+        () -> call.answer(request(), red),
+        Status.Code.NOT_FOUND,
+        "no such session; it may have ended");
+    assertThatThrownBy(() -> call.answer(request().toBuilder().clearSessionKey().build(), blue))
+        .as("its id alone")
+        .isInstanceOf(WireException.class);
+    session.end("test");
+    assertStatus(
+        () -> call.answer(request(), blue),
+        Status.Code.NOT_FOUND,
+        "no such session; it may have ended");
+  }
+
+  @Test
+  void answer_beforeTheFirstConnection_asksToTryAgain() {
+    assertStatus(
+        () -> call.answer(request(), blue),
+        Status.Code.UNAVAILABLE,
+        "first connection is still being made");
+  }
+
+  @Test
+  void answer_tooOften_endsTheSessionAndSaysSo() throws Exception {
+    LinkedWorker ignored = served.attach(session);
+    for (int i = 0; i < 64; i++) {
+      ResumeSessionReply given = call.answer(request(), blue);
+      assertThat(given.getResumeKey().size()).isEqualTo(SessionKey.BYTES);
+    }
+    assertStatus(() -> call.answer(request(), blue), Status.Code.NOT_FOUND, "resumed too often");
+    assertThat(session.state()).isEqualTo(Session.State.ENDING);
+  }
+
+  @Test
+  void answer_sessionOfAnotherServer_namesItsAddress() throws Exception {
+    Ground other = server("b");
+    ResumeSessionRequest there = request().toBuilder().setServer("b").build();
+    ResumeSessionReply reply = call.answer(there, blue);
+    assertThat(reply.getElsewhere()).isEqualTo("b:7642");
+    assertThat(reply.getResumeKey().isEmpty()).isTrue();
+    other.die();
+    timers.pass(1000);
+    assertStatus(
+        () -> call.answer(there, blue), Status.Code.UNAVAILABLE, "server b, which has the session");
+  }
+
+  private Ground server(String name) {
+    Ground server = new Ground(store, timers, name, List.of(PlacementTest.gpu(name, 0, 8L << 30)));
+    server.come();
+    timers.pass(1000);
+    return server;
+  }
+
+  private ResumeSessionRequest request() {
+    return ResumeSessionRequest.newBuilder()
+        .setSessionId(ByteString.copyFrom(session.id().bytes()))
+        .setSessionKey(ByteString.copyFrom(session.key().bytes()))
+        .build();
+  }
+
+  private static void assertStatus(ThrowingCallable asking, Status.Code code, String text) {
+    assertThatThrownBy(asking)
+        .isInstanceOfSatisfying(
+            StatusRuntimeException.class,
+            e -> {
+              assertThat(e.getStatus().getCode()).isEqualTo(code);
+              assertThat(e.getStatus().getDescription()).contains(text);
+            });
+  }
+}
