@@ -127,7 +127,11 @@ class AgentIT {
   void agent_killed_freesWhatItsProgramsHeld(@TempDir Path folder) {
     try (Agent agent = Agent.start(pool, folder);
         Tenant tenant =
-            Tenant.of(agent.program(CPrograms.fixture("tenant"), Distribution.KERNELS).start());
+            Tenant.of(
+                agent
+                    .program(CPrograms.fixture("tenant"), Distribution.KERNELS)
+                    .with("GPUPOOL_RESUME_WINDOW", "0")
+                    .start());
         Tenant other = Tenant.start(pool, "-p", "0.5")) {
       other.ask("steady");
       agent.program().kill();

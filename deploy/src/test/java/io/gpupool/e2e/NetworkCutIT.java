@@ -43,8 +43,8 @@ class NetworkCutIT {
 
   @Test
   void cut_ofFiveSeconds_isSurvived() throws Exception {
-    try (Tenant busy = run();
-        Tenant idle = run()) {
+    try (Tenant busy = run("60s");
+        Tenant idle = run("60s")) {
       busy.ask("steady");
       network().cut();
       Thread.sleep(Duration.ofSeconds(5));
@@ -58,8 +58,8 @@ class NetworkCutIT {
 
   @Test
   void cut_forGood_failsProgramsThatWaitAndThatSend() {
-    try (Tenant waiting = run();
-        Tenant busy = run()) {
+    try (Tenant waiting = run("0");
+        Tenant busy = run("0")) {
       busy.ask("steady");
       waiting.ask("spin " + FOR_EVER);
       waiting.tell("sync");
@@ -79,7 +79,7 @@ class NetworkCutIT {
     Path socket = folder.resolve("agent.sock");
     try (Program agent = agent(socket);
         Program holder = holder();
-        Tenant ofRun = run()) {
+        Tenant ofRun = run("0")) {
       String lease = holder.awaitLine(line -> line.startsWith("export GPUPOOL_LEASE="));
       try (Tenant ofAgent =
           Tenant.of(
@@ -124,7 +124,7 @@ class NetworkCutIT {
     return made.orElseThrow();
   }
 
-  private static Tenant run() {
+  private static Tenant run(String resumeWindow) {
     return Tenant.of(
         network()
             .program(
@@ -134,6 +134,8 @@ class NetworkCutIT {
                 pool.address(),
                 "-p",
                 "0.25",
+                "--resume-window",
+                resumeWindow,
                 "--",
                 CPrograms.fixture("tenant"),
                 Distribution.KERNELS)

@@ -139,6 +139,7 @@ class RunIT {
         Tenant.of(
             pool.run(HALF, CPrograms.fixture("tenant"), Distribution.KERNELS)
                 .with("GPUPOOL_TEST_MARK", mark)
+                .with("GPUPOOL_RESUME_WINDOW", "0")
                 .with("XDG_RUNTIME_DIR", runtime)
                 .with("TMPDIR", runtime)
                 .start())) {

@@ -109,6 +109,7 @@ class LeaseEndIT {
         LeaseRequest.newBuilder()
             .setFraction(0.5)
             .setWaitMillis(20_000)
+            .setResumeWindowMillis(0)
             .setHolder(Holder.newBuilder().setPid(1))
             .build();
     return client.requestLease(half, queued -> {}).get(30, TimeUnit.SECONDS);

@@ -163,7 +163,7 @@ class AuthInterceptorIT {
     Context before = stream.attach();
     Holder holder = Holder.newBuilder().setProgram("blue-program").setPid(7).build();
     Iterator<LeaseEvent> events =
-        blue.requestLease(quarter().toBuilder().setHolder(holder).build());
+        blue.requestLease(quarter().toBuilder().setHolder(holder).setResumeWindowMillis(0).build());
     io.gpupool.control.v1.Lease lease = granted(events);
     stream.detach(before);
     OpenSessionReply session = open(blue, lease, holder);

@@ -225,15 +225,16 @@ public final class Pool implements AutoCloseable {
   }
 
   Held lease(double fraction) {
+    return lease(LeaseRequest.newBuilder().setFraction(fraction));
+  }
+
+  Held lease(LeaseRequest.Builder request) {
     Context.CancellableContext stream = Context.current().withCancellation();
     Context before = stream.attach();
     try {
       Iterator<LeaseEvent> events =
           stub.requestLease(
-              LeaseRequest.newBuilder()
-                  .setFraction(fraction)
-                  .setHolder(Holder.newBuilder().setPid(1).setProgram("test"))
-                  .build());
+              request.setHolder(Holder.newBuilder().setPid(1).setProgram("test")).build());
       return new Held(events.next().getGranted(), stream, events);
     } finally {
       stream.detach(before);

@@ -107,8 +107,24 @@ class PoolServerIT {
   }
 
   @Test
-  void lease_holderVanishes_workersAreKilledAndTheFractionIsFree() throws Exception {
+  void lease_connectionToItsHolderBreaks_itsProgramsGoOn() throws Exception {
     Pool.Held held = pool.lease(1);
+    try (Pool.Stream stream = pool.connect(pool.session(held.lease()))) {
+      assertThat(stream.answer().isAccepted()).isTrue();
+      held.stream().cancel(null);
+      await()
+          .atMost(FREE_LIMIT)
+          .until(() -> info(held.lease().getId()).getState() == LeaseInfo.State.STATE_GRACE);
+      Thread.sleep(2 * GraceReason.SHORT_MILLIS);
+      assertThat(stream.say("echo still")).isEqualTo("still");
+    }
+    release(held);
+  }
+
+  @Test
+  void lease_holderVanishesAndNoResumeWindow_workersAreKilledAndTheFractionIsFree()
+      throws Exception {
+    Pool.Held held = pool.lease(LeaseRequest.newBuilder().setFraction(1).setResumeWindowMillis(0));
     try (Pool.Stream stream = pool.connect(pool.session(held.lease()))) {
       assertThat(stream.answer().isAccepted()).isTrue();
       assertThat(stream.say("stubborn")).isEqualTo("ok");

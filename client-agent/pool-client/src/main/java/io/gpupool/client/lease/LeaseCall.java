@@ -36,7 +36,12 @@ import org.slf4j.LoggerFactory;
 public final class LeaseCall implements HeldLease {
   private static final Duration RETRY = Duration.ofMillis(100);
   private static final Duration LONGEST_PAUSE = Duration.ofMillis(3200);
+
+  /** The time after which a holder gives up, unless its lease has a longer resume window. */
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  /** The resume window of a lease that was asked for without one. */
+  private static final long DEFAULT_RESUME_WINDOW_MILLIS = 60_000;
 
   /**
    * The time in which a waiting request looks for a server; etcd may have to elect a leader first.
@@ -69,6 +74,8 @@ public final class LeaseCall implements HeldLease {
   private long brokenAtNanos;
   private long servedFrom;
   private boolean broken;
+  private long unknownAtNanos;
+  private boolean unknown;
   private boolean sentAway;
 
   // Requests that were rejected together must not return together, nor at once.
@@ -176,16 +183,33 @@ public final class LeaseCall implements HeldLease {
       ended.complete("the pool does not let its holder have it any more: " + StatusText.of(status));
       return;
     }
+    long nowNanos = System.nanoTime();
     if (!broken) {
       broken = true;
-      brokenAtNanos = System.nanoTime();
+      brokenAtNanos = nowNanos;
       LOG.warn("lease {}: connection to the pool lost: {}", lease().getId(), StatusText.of(status));
     }
-    if (System.nanoTime() - brokenAtNanos > GIVE_UP_NANOS) {
+    boolean wasUnknown = unknown;
+    unknown = code == Status.Code.NOT_FOUND;
+    if (unknown && !wasUnknown) {
+      unknownAtNanos = nowNanos;
+    }
+    if (unknown && nowNanos - unknownAtNanos > GIVE_UP_NANOS) {
+      ended.complete("the pool does not know it any more");
+      return;
+    }
+    if (nowNanos - brokenAtNanos > Math.max(GIVE_UP_NANOS, resumeWindowNanos())) {
       ended.complete("the connection to the pool was lost");
       return;
     }
     loop.schedule(this::holdAgain, RETRY.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private long resumeWindowNanos() {
+    return TimeUnit.MILLISECONDS.toNanos(
+        request.hasResumeWindowMillis()
+            ? request.getResumeWindowMillis()
+            : DEFAULT_RESUME_WINDOW_MILLIS);
   }
 
   /** Repeats a request whose server is gone; by its id it keeps its position. */
@@ -264,6 +288,7 @@ public final class LeaseCall implements HeldLease {
     @Override
     public void held() {
       broken = false;
+      unknown = false;
       LOG.info("lease {}: held again", lease().getId());
     }
 

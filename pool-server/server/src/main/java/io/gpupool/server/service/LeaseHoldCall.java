@@ -29,7 +29,7 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
     this.finder = finder;
     this.events = events;
     hold = new LeaseStream(events);
-    events.setOnCancelHandler(this::releaseHold);
+    events.setOnCancelHandler(this::loseHold);
   }
 
   @Override
@@ -68,20 +68,22 @@ final class LeaseHoldCall implements StreamObserver<HoldRequest> {
 
   @Override
   public void onError(Throwable cause) {
-    releaseHold();
+    loseHold();
   }
 
   @Override
   public void onCompleted() {
-    releaseHold();
+    if (lease != null) {
+      leases.releaseHold(lease, hold);
+    }
     if (!refused && (lease == null || lease.state().isAlive()) && !events.isCancelled()) {
       events.onCompleted();
     }
   }
 
-  private void releaseHold() {
+  private void loseHold() {
     if (lease != null) {
-      leases.releaseHold(lease, hold);
+      leases.loseHold(lease, hold);
     }
   }
 }

@@ -64,7 +64,7 @@ final class LeaseRequestCall implements QueueClient {
   @Override
   public void granted(GrantedLease granted) {
     answered = true;
-    giveUp = () -> leases.releaseHold(granted.lease(), hold);
+    giveUp = () -> leases.loseHold(granted.lease(), hold);
     events.onNext(LeaseEvent.newBuilder().setGranted(view.granted(granted)).build());
   }
 

@@ -6,8 +6,11 @@ public enum LeaseEvent {
   /** A stream that holds the lease was opened at this server. */
   HOLDER_CAME,
 
-  /** The last stream at this server that held the lease has ended. */
+  /** The holder has closed the last stream at this server that held the lease. */
   HOLDER_LEFT,
+
+  /** The last stream at this server that held the lease broke; the holder may not know. */
+  HOLDER_LOST,
 
   /** It is time to try again to record that this server has the holder. */
   RECORD_DUE,

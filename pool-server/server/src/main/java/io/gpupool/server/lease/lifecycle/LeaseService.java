@@ -167,7 +167,14 @@ public final class LeaseService {
     on(lease, LeaseEvent.HOLDER_CAME);
   }
 
-  /** A stream that held the lease has ended, without the lease being released. */
+  /** A stream that held the lease broke; its holder comes back if it can. */
+  public void loseHold(Lease lease, LeaseHold hold) {
+    if (lease.removeLast(hold)) {
+      on(lease, LeaseEvent.HOLDER_LOST);
+    }
+  }
+
+  /** A holder has closed its stream, without releasing the lease. */
   public void releaseHold(Lease lease, LeaseHold hold) {
     if (lease.removeLast(hold)) {
       on(lease, LeaseEvent.HOLDER_LEFT);

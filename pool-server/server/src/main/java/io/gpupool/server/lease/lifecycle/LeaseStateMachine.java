@@ -51,6 +51,14 @@ final class LeaseStateMachine {
               .when(RENEWABLE)
               .toGrace(GraceReason.NOT_RENEWED),
           Transition.from(HELD, LeaseEvent.HOLDER_LEFT).toGrace(GraceReason.HOLDER_LEFT),
+          Transition.from(HELD, LeaseEvent.HOLDER_LOST)
+              .when(RENEWABLE, HOME_ALIVE)
+              .unless(HOME)
+              .to(RETURNING, TELL_HOME),
+          Transition.from(HELD, LeaseEvent.HOLDER_LOST)
+              .when(RENEWABLE)
+              .toGrace(GraceReason.NOT_RENEWED),
+          Transition.from(HELD, LeaseEvent.HOLDER_LOST).toGrace(GraceReason.HOLDER_LOST),
           Transition.from(HELD, LeaseEvent.RESTORED)
               .unless(HELD_ELSEWHERE)
               .toGrace(GraceReason.SERVER_RESTARTED),

@@ -7,8 +7,13 @@ import io.gpupool.server.limits.LeaseLimits;
  * The reason for a grace period. It says how long the period is and why the lease ends after it.
  */
 public enum GraceReason {
-  /** The holder's connection has ended. */
+  /** The holder has closed its stream. */
   HOLDER_LEFT("its holder is gone", GraceReason.SHORT_MILLIS),
+
+  /** The holder's connection broke. */
+  HOLDER_LOST(
+      "the connection to its holder was lost, and the holder did not come back",
+      GraceReason.SHORT_MILLIS),
 
   /** The holder need not stay connected, but has to come back now and then. */
   NOT_RENEWED("its holder did not renew it", GraceReason.SHORT_MILLIS),
@@ -23,7 +28,7 @@ public enum GraceReason {
   /** Another server granted the lease, and the holder is connected to none. */
   NEVER_HELD("its holder did not come", GraceReason.LONG_MILLIS);
 
-  /** The grace period of a holder that lost its connection, in milliseconds. */
+  /** The grace period of a holder that knows its server, in milliseconds. */
   public static final long SHORT_MILLIS = 1000;
 
   /** The grace period of a holder that has to find a server first, in milliseconds. */
@@ -42,8 +47,12 @@ public enum GraceReason {
     return text;
   }
 
-  /** The length of the grace period: the one the lease was asked for with, if that is longer. */
+  /**
+   * The length of the grace period: the one the lease was asked for with, if that is longer. After
+   * a broken connection it is the resume window, if that is longer still.
+   */
   public long millis(LeaseLimits limits) {
-    return Math.max(leastMillis, limits.graceMillis());
+    long millis = Math.max(leastMillis, limits.graceMillis());
+    return this == HOLDER_LOST ? Math.max(millis, limits.resumeWindowMillis()) : millis;
   }
 }

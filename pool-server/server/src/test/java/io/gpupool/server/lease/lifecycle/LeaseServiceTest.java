@@ -54,6 +54,46 @@ class LeaseServiceTest {
   }
 
   @Test
+  void lost_holderComesBackWithinTheResumeWindow_leaseLives() {
+    Lease lease = grant(1);
+    leases.loseHold(lease, hold(lease));
+    timers.pass(LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS - 1);
+    assertThat(lease.state()).isInstanceOf(LeaseState.Grace.class);
+    hold(lease);
+    timers.pass(LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS);
+    assertThat(lease.state()).isInstanceOf(LeaseState.Held.class);
+    assertThat(ended).isEmpty();
+  }
+
+  @Test
+  void lost_nobodyComesBackWithinTheResumeWindow_everythingIsFree() {
+    Lease lease = grant(1, new LeaseLimits(0, 0, 0, 5000));
+    leases.loseHold(lease, hold(lease));
+    timers.pass(4999);
+    assertThat(find(lease)).isTrue();
+    timers.pass(1);
+    assertThat(leases.all()).isEmpty();
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+  }
+
+  @Test
+  void lost_leaseHasNoResumeWindow_endsAsOneThatWasLeft() {
+    Lease lease = grant(1, new LeaseLimits(0, 0, 0, 0));
+    leases.loseHold(lease, hold(lease));
+    timers.pass(GraceReason.SHORT_MILLIS);
+    assertThat(leases.all()).isEmpty();
+  }
+
+  @Test
+  void lost_leaseIsReleased_endsAtOnce() throws Exception {
+    Lease lease = grant(1);
+    leases.loseHold(lease, hold(lease));
+    leases.release(lease, Principal.ANYONE, "done");
+    assertThat(leases.all()).isEmpty();
+    assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
+  }
+
+  @Test
   void letGo_oneOfTwoHolds_leaseStaysHeld() {
     Lease lease = grant(1);
     LeaseHold first = hold(lease);

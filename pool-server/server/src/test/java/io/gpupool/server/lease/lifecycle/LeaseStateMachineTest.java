@@ -99,6 +99,9 @@ class LeaseStateMachineTest {
           HELD      | HOLDER_LEFT     | RENEWABLE REMOTE HOME_ALIVE     | RETURNING | TELL_HOME
           HELD      | HOLDER_LEFT     | RENEWABLE REMOTE                | GRACE     | START_GRACE
           HELD      | HOLDER_LEFT     | REMOTE HOME_ALIVE               | GRACE     | START_GRACE
+          HELD      | HOLDER_LOST     | HOME                            | GRACE     | START_GRACE
+          HELD      | HOLDER_LOST     | RENEWABLE HOME HOME_ALIVE       | GRACE     | START_GRACE
+          HELD      | HOLDER_LOST     | RENEWABLE REMOTE HOME_ALIVE     | RETURNING | TELL_HOME
           HELD      | RESTORED        | HELD_ELSEWHERE                  | HELD      | -
           HELD      | RESTORED        | HOME                            | GRACE     | START_GRACE
           HELD      | ADOPTED         | HOME ANSWERS_FOR_HOLDER         | GRACE     | START_GRACE
