@@ -3,6 +3,7 @@ package io.gpupool.worker;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.ControlOp;
 import io.gpupool.cuda.Ops;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.worker.control.ControlLink;
@@ -75,13 +76,18 @@ class WorkerProcessTest {
 
   /** A worker on the test driver with a kernel that ends with an error, which stays. */
   private int startFaulty(String afterFault, WarmUpFrames frames) throws Throwable {
+    return startFaulty(afterFault, frames, null);
+  }
+
+  private int startFaulty(String afterFault, WarmUpFrames frames, @Nullable String resumeWindow)
+      throws Throwable {
     startSpareIn(
         Map.of("TESTCUDA_AFTER_FAULT", afterFault),
         "--gpus",
         "all",
         "--libcuda",
         TestDriver.library().toString());
-    int stream = attach();
+    int stream = attach(null, resumeWindow);
     String image = "testcuda\nkernel fault\nkernel sleep 8\n";
     frames.fenced(Ops.ctxRetainPrimary, 1, 0, 0);
     frames.posted(Ops.imageBegin, 1, image.length());
@@ -141,6 +147,10 @@ class WorkerProcessTest {
   }
 
   private int attach(@Nullable String uuid) throws IOException {
+    return attach(uuid, null);
+  }
+
+  private int attach(@Nullable String uuid, @Nullable String resumeWindow) throws IOException {
     Path ledger = folder.resolve("ledger");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     control.send(
@@ -150,15 +160,29 @@ class WorkerProcessTest {
             .put("slot", 5)
             .put("gpus", "1:" + QUOTA_BYTES + ":50")
             .putIfPresent("uuids", uuid)
+            .putIfPresent("resumeWindow", resumeWindow)
             .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
       socket().sendDescriptor(handed.descriptor());
     }
+    return connect();
+  }
+
+  /** Gives the session a connection. */
+  private int connect() throws IOException {
     int[] pair = Posix.socketPair();
     control.send(TextMessage.ofType("attach").build());
     socket().sendDescriptor(pair[1]);
     Posix.close(pair[1]);
     return pair[0];
+  }
+
+  private TextMessage nextButStats() throws Exception {
+    TextMessage message = control.receive().orElseThrow();
+    while (message.type().equals("stats")) {
+      message = control.receive().orElseThrow();
+    }
+    return message;
   }
 
   /**
@@ -232,6 +256,55 @@ class WorkerProcessTest {
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(worker.exitValue()).isZero();
     Posix.close(stream);
+  }
+
+  @Test
+  void session_withAResumeWindow_goesOnWithALaterConnectionAndEndsWithoutOne() throws Throwable {
+    startSpare();
+    int stream = attach(null, "1500");
+    WarmUpFrames frames = new WarmUpFrames();
+    frames.fenced(Ops.ctxRetainPrimary, 9, 0, 0);
+    exchange(stream, frames);
+    Posix.close(stream);
+    assertThat(nextButStats().type()).isEqualTo("disconnected");
+
+    int later = connect();
+    // The answers from the first on, and then the new one.
+    frames.posted(ControlOp.RESUME, 0);
+    exchange(later, frames);
+    frames.fenced(Ops.memAlloc, 9, 5000, 1);
+    exchange(later, frames);
+    assertThat(nextButStats().type()).isEqualTo("resumed");
+
+    Posix.close(later);
+    TextMessage lost = nextButStats();
+    assertThat(lost.type()).isEqualTo("disconnected");
+    assertThat(lost.get("reason")).isPresent();
+    TextMessage ended = nextButStats();
+    assertThat(ended.type()).isEqualTo("ended");
+    assertThat(ended.get("reason").orElseThrow())
+        .contains("did not come back within its resume window of 1 s");
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(worker.exitValue()).isZero();
+  }
+
+  @Test
+  void program_thatGoesWhileTheDriverNeverReturns_takesTheWorkerWithItInSpiteOfAWindow()
+      throws Throwable {
+    WarmUpFrames frames = new WarmUpFrames();
+    int stream = startFaulty("hangs", frames, "1000");
+    frames.launch(Ops.launch, 20, 0);
+    frames.fenced(Ops.ctxSynchronize, 9);
+    exchange(stream, frames, 700);
+
+    frames.fenced(Ops.ctxResetPrimary, 9, 0);
+    byte[] bytes = frames.take();
+    long buffer = Posix.map(4096);
+    Memory.put(buffer, bytes, bytes.length);
+    Posix.sendAll(stream, buffer, bytes.length, false);
+    Posix.close(stream);
+    assertThat(worker.waitFor(60, TimeUnit.SECONDS)).as("the worker ends").isTrue();
+    assertThat(Files.readString(folder.resolve("errors"))).contains("a kernel may not end");
   }
 
   @Test

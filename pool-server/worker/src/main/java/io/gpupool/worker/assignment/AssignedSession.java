@@ -10,8 +10,10 @@ import io.gpupool.worker.control.Departure;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.gpu.GpuIdentity;
+import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
@@ -40,6 +42,7 @@ public final class AssignedSession {
   private final PeerConnections peers = new PeerConnections(this::dial);
   private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
   private volatile @Nullable Assignment assignment;
+  private final CompletableFuture<Session> started = new CompletableFuture<>();
   private volatile boolean attached;
 
   private record Ready(Backend backend, List<KernelOutput> output) {
@@ -83,10 +86,22 @@ public final class AssignedSession {
     return assigned.join();
   }
 
+  /**
+   * The connection of the program; a later one takes the place of a former one that is lost, if the
+   * session outlives its connection.
+   */
   public void attach(int stream) throws WireException {
     Assignment mine = assignment;
-    if (mine == null || attached) {
+    boolean resumable = mine != null && mine.resumeWindowMillis() > 0;
+    if (mine == null || attached && !resumable) {
       throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
+    }
+    if (resumable) {
+      TcpWatch.keepAlive(stream);
+    }
+    if (attached) {
+      started.thenAccept(session -> session.resume(stream));
+      return;
     }
     attached = true;
     Thread.ofPlatform().name("session").start(() -> run(mine, stream));
@@ -120,15 +135,19 @@ public final class AssignedSession {
       tellEnd(runSession(mine, stream));
       Runtime.getRuntime().halt(0);
     } catch (IOException | RuntimeException | Error e) {
-      System.err.println("gpupool worker: session " + mine.session() + " failed: " + e);
+      System.err.println("gpupool worker: session " + mine.name().id() + " failed: " + e);
       e.printStackTrace();
       Runtime.getRuntime().halt(1);
     }
   }
 
   private void tellEnd(String reason) {
+    tell(TextMessage.ofType("ended").put("reason", reason).build());
+  }
+
+  private void tell(TextMessage message) {
     try {
-      control.send(TextMessage.ofType("ended").put("reason", reason).build());
+      control.send(message);
     } catch (IOException e) {
       // The server has seen the program go, and let go of the worker, before the session noticed.
     }
@@ -161,12 +180,18 @@ public final class AssignedSession {
             cache.images(),
             SessionPlan.DEFAULT_SPIN_NANOS,
             driverOutput,
-            peers);
-    parts.backend.nameSession(mine.name());
+            peers,
+            window(mine));
+    parts.backend.nameSession(mine.name().text());
     Session session = new Session(parts.backend, plan, stream);
     // Before the threads below are started: the program need not wait for them.
     session.welcome();
-    Departure.watch(stream, mine.name());
+    if (mine.resumeWindowMillis() > 0) {
+      Departure.watch(session::watch, mine.name().text());
+      started.complete(session);
+    } else {
+      Departure.watch(stream, mine.name().text());
+    }
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
     }
@@ -175,6 +200,13 @@ public final class AssignedSession {
         .daemon()
         .start(() -> report(() -> stats(session.counters(), ledger, slices)));
     return session.run();
+  }
+
+  private ResumeWindow window(Assignment mine) {
+    return new ResumeWindow(
+        mine.resumeWindowMillis(),
+        cause -> tell(TextMessage.ofType("disconnected").put("reason", cause).build()),
+        () -> tell(TextMessage.ofType("resumed").build()));
   }
 
   private void report(Supplier<TextMessage> statsNow) {

@@ -17,8 +17,7 @@ import java.util.TreeMap;
 /**
  * The session that the pool-server has assigned to this worker.
  *
- * @param session the session's id
- * @param name lease, session and program, for the log
+ * @param name the session's
  * @param gpus the GPUs of its lease
  * @param uuids theirs, as the server knows them; empty if it does not know them
  * @param ledger its place in the ledger of its lease
@@ -27,17 +26,19 @@ import java.util.TreeMap;
  *     only server of its lease, or the first
  * @param environment variables that the driver finds in the environment of the process when it
  *     starts; only for workers that start it late
+ * @param resumeWindowMillis how long the session outlives its connection; 0: it does not
  */
 public record Assignment(
-    String session,
-    String name,
+    SessionName name,
     List<LeasedGpu> gpus,
     List<String> uuids,
     AssignedLedger ledger,
     AssignedSchedule schedule,
     int addressSlot,
-    Map<String, String> environment) {
+    Map<String, String> environment,
+    long resumeWindowMillis) {
   static final int MAX_GPUS = 256;
+  private static final long MAX_RESUME_WINDOW_MILLIS = 3_600_000;
   private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
 
   /** Returns how many descriptors follow a message: of the ledger and perhaps of the schedule. */
@@ -59,8 +60,7 @@ public record Assignment(
       }
     }
     return new Assignment(
-        message.require("session"),
-        name(message),
+        SessionName.of(message),
         List.copyOf(gpus),
         uuids(message, gpus.size()),
         new AssignedLedger(files.getFirst(), (int) message.requireNumber("slot", Ledger.SLOTS - 1)),
@@ -68,7 +68,10 @@ public record Assignment(
         message.get("addressSlot").isEmpty()
             ? 0
             : (int) message.requireNumber("addressSlot", PeerConnections.MAX_LINKS - 1),
-        environment(message));
+        environment(message),
+        message.get("resumeWindow").isEmpty()
+            ? 0
+            : message.requireNumber("resumeWindow", MAX_RESUME_WINDOW_MILLIS));
   }
 
   private static List<String> uuids(TextMessage message, int gpus) throws WireException {
@@ -78,14 +81,6 @@ public record Assignment(
       throw new WireException("not UUIDs of " + gpus + " GPUs: " + uuids);
     }
     return uuids;
-  }
-
-  private static String name(TextMessage message) throws WireException {
-    return "lease "
-        + message.get("lease").orElse("?")
-        + " session "
-        + message.require("session")
-        + message.get("program").map(program -> " of " + program).orElse("");
   }
 
   /**

@@ -4,6 +4,8 @@ package io.gpupool.worker.control;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import java.lang.foreign.Arena;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * End of a worker with a program that has gone while the driver is in a call, which a kernel that
@@ -11,7 +13,6 @@ import java.lang.foreign.Arena;
  * indefinitely.
  */
 public final class Departure {
-  private static final int POLLRDHUP = 0x2000;
   private static final long PATIENCE_MILLIS = 10_000;
   private static final int PAUSE_MILLIS = 1000;
 
@@ -22,10 +23,32 @@ public final class Departure {
     Thread.ofPlatform().daemon().name("departure").start(() -> run(stream, session));
   }
 
+  /**
+   * Ends this process some time after the peer has gone and will not come back, if it is there
+   * still.
+   *
+   * @param goneNanos asked once a second for how long that has been so
+   */
+  public static void watch(LongSupplier goneNanos, String session) {
+    Thread.ofPlatform().daemon().name("departure").start(() -> run(goneNanos, session));
+  }
+
+  private static void run(LongSupplier goneNanos, String session) {
+    try {
+      while (TimeUnit.NANOSECONDS.toMillis(goneNanos.getAsLong()) < PATIENCE_MILLIS) {
+        Thread.sleep(PAUSE_MILLIS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return;
+    }
+    end(session);
+  }
+
   private static void run(int stream, String session) {
     long pollFd = Arena.global().allocate(8, 4).address();
     Memory.putInt(pollFd, stream);
-    Memory.putShort(pollFd + 4, POLLRDHUP);
+    Memory.putShort(pollFd + 4, Posix.POLLRDHUP);
     try {
       while (Posix.poll(pollFd, 1, -1) <= 0) {
         Thread.sleep(PAUSE_MILLIS);
@@ -35,6 +58,10 @@ public final class Departure {
       Thread.currentThread().interrupt();
       return;
     }
+    end(session);
+  }
+
+  private static void end(String session) {
     System.err.println(
         "gpupool worker: "
             + session

@@ -19,8 +19,10 @@ import java.lang.invoke.MethodHandle;
 public final class Posix {
   public static final int EAGAIN = 11;
   public static final int EINTR = 4;
-  static final int ECONNRESET = 104;
+  public static final int ECONNRESET = 104;
+  public static final int ETIMEDOUT = 110;
   public static final int POLLIN = 1;
+  public static final int POLLRDHUP = 0x2000;
   public static final int MSG_DONTWAIT = 0x40;
 
   static final int AF_UNIX = 1;
@@ -73,6 +75,8 @@ public final class Posix {
   private static final MethodHandle SOCKETPAIR = function("socketpair");
   private static final MethodHandle CONNECT = function("connect");
   private static final MethodHandle SHUTDOWN = function("shutdown");
+  private static final MethodHandle SETSOCKOPT = function("setsockopt");
+  private static final MethodHandle GETSOCKOPT = function("getsockopt");
   private static final MethodHandle CLOSE = function("close");
   private static final MethodHandle DUP = function("dup");
   private static final MethodHandle DUP2 = function("dup2");
@@ -171,6 +175,24 @@ public final class Posix {
   /** Ends the sending direction: the peer reads what was sent, then the end. */
   public static void shutdownSending(int fd) {
     status(SHUTDOWN, fd, SHUT_SENDING, 0, 0);
+  }
+
+  /** {@code setsockopt} of an int. */
+  static int setOption(int fd, int level, int option, int value) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment word = arena.allocate(JAVA_INT);
+      word.set(JAVA_INT, 0, value);
+      return fiveWords(SETSOCKOPT, fd, level, option, word.address(), Integer.BYTES);
+    }
+  }
+
+  /**
+   * {@code getsockopt}.
+   *
+   * @param lengthAddress of an int, the room at first and then the length of the value
+   */
+  static int getOption(int fd, int level, int option, long address, long lengthAddress) {
+    return fiveWords(GETSOCKOPT, fd, level, option, address, lengthAddress);
   }
 
   public static void close(int fd) {
@@ -325,9 +347,13 @@ public final class Posix {
 
   /** Calls a function that returns an int, below 0 if it failed. */
   private static int status(MethodHandle function, long a, long b, long c, long d) {
+    return fiveWords(function, a, b, c, d, 0);
+  }
+
+  private static int fiveWords(MethodHandle function, long a, long b, long c, long d, long last) {
     try {
       MemorySegment state = CAPTURED.get();
-      int result = (int) (long) function.invokeExact(state, a, b, c, d, 0L, 0L);
+      int result = (int) (long) function.invokeExact(state, a, b, c, d, last, 0L);
       return result >= 0 ? result : -errno(state);
     } catch (Throwable e) {
       throw failed(e);

@@ -3,9 +3,9 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.BackendTraits;
+import io.gpupool.cuda.ControlOp;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
-import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.RequestHeader;
 import io.gpupool.worker.os.Memory;
@@ -13,7 +13,11 @@ import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
+import io.gpupool.worker.session.core.AnswerLog;
+import io.gpupool.worker.session.core.AnswerSender;
 import io.gpupool.worker.session.core.Answers;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -22,11 +26,16 @@ import org.jspecify.annotations.Nullable;
  * Frames are decoded where they were received; answers go out before the thread waits for more.
  */
 public final class Session {
-  private static final int RECEIVE_BYTES = 4 << 20;
   private static final int FRAMES_BETWEEN_POLLS = 32;
   private static final int CALLBACK_DONE_BYTES = 16;
+  private static final long PAUSE_NANOS = 100_000;
 
-  private final int fd;
+  private final CallStream stream;
+  private final ResumeWindow window;
+
+  /** Null if the stream cannot be resumed. */
+  private final @Nullable Acknowledgements acknowledgements;
+
   private final long spinNanos;
   private final Answers answers;
   private final Waits waits;
@@ -34,26 +43,26 @@ public final class Session {
   private final SessionCalls calls;
   private final Dispatcher dispatcher;
   private final Welcome welcome;
+  private final SessionAbort abort;
   private final SessionThreads threads = new SessionThreads();
   private final PeerConnections peers;
 
-  private final long buffer = Posix.map(RECEIVE_BYTES);
-  private int start;
-  private int end;
   private boolean readAheadEnds;
+
+  /** Whether no frame is being executed. */
+  private boolean betweenFrames;
+
+  /** Whether a control frame has come since the last receipt. */
+  private boolean controlled;
+
+  /** Whether all waits had a thread when it last waited for a receipt. */
+  private boolean handedOver;
 
   private @Nullable String ending;
 
-  /**
-   * Why another thread ended the session; guarded by the answers' lock, as is whether it is over.
-   */
-  private @Nullable String aborting;
-
-  private boolean over;
   private long frames;
   private volatile @Nullable Thread thread;
   private volatile long published;
-  private volatile long receivedBytes;
   private volatile String lastError = "";
 
   /**
@@ -65,12 +74,16 @@ public final class Session {
    */
   public Session(Backend backend, SessionPlan plan, int fd) {
     this.backend = backend;
-    this.fd = fd;
+    window = plan.resume();
     spinNanos = plan.spinNanos();
     welcome = new Welcome(backend, plan.gpus());
-    answers = new Answers(fd);
+    AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), fd) : null;
+    stream = new CallStream(fd, window, sender);
+    answers = sender == null ? new Answers(fd) : new Answers(sender, new Reader());
+    acknowledgements = sender == null ? null : new Acknowledgements(stream, sender, answers);
     waits = new Waits(backend, answers, threads.waiting(), plan.driverOutput());
     peers = plan.peers();
+    abort = new SessionAbort(answers, stream);
     calls =
         new SessionCalls(
             backend,
@@ -80,7 +93,7 @@ public final class Session {
             waits,
             threads,
             this::readAhead,
-            this::abort);
+            abort::abort);
     dispatcher = new Dispatcher(backend, calls);
     backend.setCaller(new Caller());
   }
@@ -112,11 +125,33 @@ public final class Session {
       answers.fatal(CudaResult.UNKNOWN, ending);
       throw e;
     } finally {
-      answers.flush();
+      readAheadEnds = true;
+      answers.finish();
       published = frames;
       close();
     }
     return ending;
+  }
+
+  /** Goes on with a later connection, which is the session's to close. Any thread may call it. */
+  public void resume(int fd) {
+    stream.offer(fd);
+  }
+
+  /**
+   * Looks at the connection of a session that outlives it, about once a second. Any thread may call
+   * it.
+   *
+   * @return for how long it has been gone and will not come back, in nanoseconds
+   */
+  public long watch() {
+    long goneNanos = stream.watch();
+    String overdue = acknowledgements == null ? null : acknowledgements.overdue(window.millis());
+    if (goneNanos == 0 && overdue != null) {
+      abort.abort(overdue);
+    }
+    long patienceNanos = stream.isWoken() ? 0 : TimeUnit.MILLISECONDS.toNanos(window.millis());
+    return Math.max(0, goneNanos - patienceNanos);
   }
 
   /**
@@ -148,7 +183,7 @@ public final class Session {
     return new SessionCounters(
         published,
         answers.replies(),
-        new Traffic(receivedBytes, answers.sentBytes()),
+        new Traffic(stream.receivedBytes(), answers.sentBytes()),
         new Traffic(peers.receivedBytes(), peers.sentBytes()),
         calls.overheadBytes(),
         waits.size(),
@@ -157,33 +192,36 @@ public final class Session {
 
   private void executeReceived() {
     int sincePoll = 0;
-    while (end - start >= RequestHeader.BYTES) {
-      long frame = buffer + start;
+    while (stream.end - stream.start >= RequestHeader.BYTES) {
+      long frame = stream.buffer + stream.start;
       int length = Memory.getInt(frame);
-      if (length < RequestHeader.BYTES
-          || length > FrameLimits.MAX_FRAME_BYTES
-          || (length & 7) != 0) {
+      if (!CallStream.isLength(length)) {
         end("malformed frame: length " + Integer.toUnsignedString(length));
         return;
       }
-      if (end - start < length) {
+      if (stream.end - stream.start < length) {
         return;
       }
       execute(frame, length);
-      start += length;
+      stream.start += length;
       frames++;
       if (ending != null) {
         return;
       }
       if (!waits.isEmpty() && ++sincePoll == FRAMES_BETWEEN_POLLS) {
         sincePoll = 0;
+        betweenFrames = true;
         waits.poll();
+        betweenFrames = false;
       }
     }
   }
 
   private void execute(long frame, int length) {
     int op = Memory.getShort(frame + RequestHeader.OP);
+    if (op >= ControlOp.ACKNOWLEDGE && control(frame, length)) {
+      return;
+    }
     int context = Memory.getShort(frame + RequestHeader.CONTEXT);
     if (context != calls.context().currentNumber()) {
       calls.context().select(context);
@@ -213,67 +251,121 @@ public final class Session {
     }
   }
 
-  private void end(String reason) {
+  private boolean control(long frame, int length) {
+    if (acknowledgements == null) {
+      return false;
+    }
+    end(acknowledgements.execute(frame, length));
+    frames--;
+    controlled = !acknowledgements.areWanted();
+    return true;
+  }
+
+  private void end(@Nullable String reason) {
+    if (reason == null) {
+      return;
+    }
     ending = reason;
+    AnswerSender logged = stream.sender();
+    if (logged != null) {
+      logged.log().end();
+    }
     answers.fatal(CudaResult.UNKNOWN, reason);
   }
 
-  /** Receives at least one byte, or finds the end; waits are looked after meanwhile. */
+  /** Receives something, or finds the end; waits are looked after meanwhile. */
   private void receive() {
-    makeRoom();
+    // Acknowledgements come while others answer, who have the right to without being disturbed.
+    boolean settled = controlled && handedOver && frames == published;
+    controlled = false;
     published = frames;
+    betweenFrames = true;
+    stream.makeRoom();
+    if (!stream.isConnected()) {
+      awaitResumption();
+    } else if (settled) {
+      lostUnless(stream.receive(0));
+    } else {
+      lostUnless(receiveConnected(stream.end));
+    }
+    betweenFrames = false;
+  }
+
+  private void awaitResumption() {
+    if (stream.sender() instanceof AnswerSender logged) {
+      waits.handOver();
+      over(stream.awaitResumption(logged));
+    }
+    if (ending == null && !stream.isConnected()) {
+      ending = abort.reason();
+    }
+  }
+
+  private long receiveConnected(int before) {
+    handedOver = false;
     if (!waits.isEmpty()) {
       waits.poll();
     }
+    if (acknowledgements != null) {
+      acknowledgements.tell();
+    }
     answers.flush();
-    long received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
+    long received = nothingNew(before) ? stream.receive(Posix.MSG_DONTWAIT) : -Posix.EAGAIN;
     if (received == -Posix.EAGAIN) {
-      received = spin();
+      received = spin(before);
     }
     if (received == -Posix.EAGAIN) {
       waits.handOver();
-      received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, 0);
+      handedOver = true;
+      received = nothingNew(before) ? stream.receive(0) : received;
     }
-    if (received > 0) {
-      end += (int) received;
-      receivedBytes += received;
+    return received;
+  }
+
+  private void lostUnless(long received) {
+    if (received <= 0 && received != -Posix.EAGAIN) {
+      lose(received);
+    }
+  }
+
+  /** Returns whether nothing has come of waiting for the right to answer. */
+  private boolean nothingNew(int before) {
+    return stream.end == before && stream.isConnected() && ending == null;
+  }
+
+  private void lose(long received) {
+    // Without the right to answer: its thread, waiting for that, would find another connection.
+    if (stream.isWoken()) {
+      ending = abort.reason();
+    } else if (stream.sender() instanceof AnswerSender logged) {
+      stream.lose(received, logged);
     } else {
       ending = received == 0 ? "connection closed" : "connection lost: error " + -received;
-      answers.lock();
-      try {
-        ending = aborting == null ? ending : aborting;
-      } finally {
-        answers.unlock();
-      }
     }
   }
 
-  /** Ends the session from another thread: the program is told why. */
-  private void abort(String reason) {
-    answers.lock();
-    try {
-      if (!over && aborting == null) {
-        aborting = reason;
-        answers.fatal(CudaResult.DEVICE_UNAVAILABLE, reason);
-        answers.flush();
-        Posix.shutdown(fd);
-      }
-    } finally {
-      answers.unlock();
+  /** Ends the session if there is a reason, whatever has not been sent. */
+  private void over(@Nullable String reason) {
+    AnswerSender logged = stream.sender();
+    if (reason != null && logged != null) {
+      ending = reason;
+      readAheadEnds = true;
+      logged.close();
+      calls.cancelHostFunctions();
     }
   }
 
-  private long spin() {
+  private long spin(int before) {
     long deadline = System.nanoTime() + spinNanos;
     long received = -Posix.EAGAIN;
-    while (received == -Posix.EAGAIN && System.nanoTime() - deadline < 0) {
+    while (received == -Posix.EAGAIN && nothingNew(before) && System.nanoTime() - deadline < 0) {
       // The program may run on this very processor: to wait without giving way would stop it.
       Thread.yield();
       if (!waits.isEmpty()) {
         waits.poll();
         answers.flush();
       }
-      received = Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
+      received = nothingNew(before) ? stream.receive(Posix.MSG_DONTWAIT) : received;
     }
     return received;
   }
@@ -286,33 +378,71 @@ public final class Session {
     if (readAheadEnds) {
       return;
     }
-    long received =
-        end == RECEIVE_BYTES
-            ? -Posix.EAGAIN
-            : Posix.recv(fd, buffer + end, RECEIVE_BYTES - end, Posix.MSG_DONTWAIT);
-    if (received > 0) {
-      end += (int) received;
-      receivedBytes += received;
-    } else if (received != -Posix.EAGAIN) {
+    if (stream.isConnected()) {
+      tookIn(stream.receiveAhead());
+    }
+    if (!stream.isConnected() && stream.sender() instanceof AnswerSender logged) {
+      over(stream.lookForResumption(logged, false));
+    }
+    lookAtWhatCame();
+  }
+
+  private void tookIn(long received) {
+    if (received > 0 || received == -Posix.EAGAIN) {
+      return;
+    }
+    if (stream.sender() instanceof AnswerSender logged) {
+      stream.lose(received, logged);
+    } else {
       readAheadEnds = true;
       calls.cancelHostFunctions();
     }
-    int at = start;
-    while (end - at >= RequestHeader.BYTES) {
-      long frame = buffer + at;
+  }
+
+  private void lookAtWhatCame() {
+    int executing = betweenFrames ? 0 : Memory.getInt(stream.buffer + stream.start);
+    int first = stream.start + executing;
+    for (int at = stream.lookFurther(first); at >= 0; at = stream.lookFurther(first)) {
+      long frame = stream.buffer + at;
       int length = Memory.getInt(frame);
-      if (length < RequestHeader.BYTES
-          || length > FrameLimits.MAX_FRAME_BYTES
-          || end - at < length) {
-        return;
-      }
-      if (at > start
-          && length == CALLBACK_DONE_BYTES
-          && Memory.getShort(frame + RequestHeader.OP) == Ops.callbackDone) {
+      int op = Memory.getShort(frame + RequestHeader.OP);
+      if (op == Ops.callbackDone && length == CALLBACK_DONE_BYTES) {
         calls.callback().callbackDone(Memory.getInt(frame + RequestHeader.BYTES));
         Memory.putLong(frame + RequestHeader.BYTES, 0);
+      } else if (op >= ControlOp.ACKNOWLEDGE && acknowledgements != null) {
+        end(acknowledgements.take(frame, length));
       }
-      at += length;
+    }
+  }
+
+  /** The receiving end, for the answers of a session that outlives its connection. */
+  private final class Reader implements Answers.Reader {
+    @Override
+    public boolean isCurrent() {
+      return Thread.currentThread() == thread;
+    }
+
+    @Override
+    public void lookAhead() {
+      AnswerSender logged = stream.sender();
+      if (readAheadEnds || logged == null) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+        return;
+      }
+      if (stream.isFull()) {
+        end("the program has sent more than it may without an acknowledgement");
+        readAheadEnds = true;
+      } else if (stream.isConnected()) {
+        tookIn(stream.receiveFarAhead());
+      } else {
+        over(stream.lookForResumption(logged, true));
+      }
+      lookAtWhatCame();
+    }
+
+    @Override
+    public void glance() {
+      readAhead();
     }
   }
 
@@ -333,31 +463,14 @@ public final class Session {
     }
   }
 
-  /** Moves the beginning of a frame to the front, unless the rest of the longest frame has room. */
-  private void makeRoom() {
-    if (start == end) {
-      start = 0;
-      end = 0;
-    } else if (RECEIVE_BYTES - start < 2 * FrameLimits.MAX_FRAME_BYTES) {
-      Memory.copy(buffer + start, buffer, end - start);
-      end -= start;
-      start = 0;
-    }
-  }
-
   private void close() {
-    answers.lock();
-    try {
-      over = true;
-    } finally {
-      answers.unlock();
-    }
+    abort.close();
     calls.close();
     if (threads.shutDown()) {
       // A thread still inside the backend might touch them; then they stay until the process ends.
       calls.release();
       answers.release();
     }
-    Posix.unmap(buffer, RECEIVE_BYTES);
+    stream.release();
   }
 }

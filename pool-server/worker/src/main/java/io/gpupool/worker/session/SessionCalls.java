@@ -81,6 +81,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Backend backend;
   private final CurrentCall call;
   private final HandleTables handles = new HandleTables();
+  private final Answers answers;
   private final Waits waits;
   private final OwnedMemory owned;
   private final DriverOverhead overhead;
@@ -125,6 +126,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       Runnable readAhead,
       Consumer<String> abort) {
     this.backend = backend;
+    this.answers = answers;
     this.waits = waits;
     call = new CurrentCall(answers, waits, ContextState.none(backend));
     owned = new OwnedMemory(backend);
@@ -226,6 +228,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     if (!context.isGreen()) {
       context.printed.close();
     }
+    answers.copyLent(context.staging);
     context.staging.forget();
     graphs.forget(context);
     links.forget(context);

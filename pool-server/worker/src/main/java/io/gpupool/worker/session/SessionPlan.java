@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param driverOutput for a driver that prints to the standard output of the process when it is
  *     synchronised: sends what it has printed; run before a fence is answered, by any thread
  * @param peers connections to the program's sessions on other servers
+ * @param resume how long it outlives its connection
  */
 public record SessionPlan(
     List<LeasedGpu> gpus,
@@ -28,7 +29,8 @@ public record SessionPlan(
     ImageStore images,
     long spinNanos,
     @Nullable Runnable driverOutput,
-    PeerConnections peers) {
+    PeerConnections peers,
+    ResumeWindow resume) {
   /** About the time of a wake-up: polling for longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
 
@@ -37,7 +39,7 @@ public record SessionPlan(
   }
 
   /** A plan of a session by itself, for a backend that prints through the session. */
-  public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
+  public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger, ResumeWindow resume) {
     return new SessionPlan(
         gpus,
         ledger,
@@ -45,6 +47,7 @@ public record SessionPlan(
         ImageStore.NONE,
         DEFAULT_SPIN_NANOS,
         null,
-        PeerConnections.none());
+        PeerConnections.none(),
+        resume);
   }
 }

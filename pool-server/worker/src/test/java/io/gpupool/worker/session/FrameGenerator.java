@@ -65,7 +65,7 @@ final class FrameGenerator {
   /** A frame whose lengths are right. */
   byte[] wellFormed() {
     byte[] frame =
-        switch (random.nextInt(24)) {
+        switch (random.nextInt(25)) {
           case 0 -> previous;
           case 1 -> op(random.nextInt(Ops.LAST + 1, 1 << 16), random.nextInt(0, 5));
           case 2, 3 -> launch();
@@ -83,6 +83,8 @@ final class FrameGenerator {
           case 11 -> Request.posted(Ops.memcpyHtoD, context(), nasty(), small(), bytes(2000));
           case 12 -> Request.fenced(Ops.ctxRetainPrimary, context(), tag(), random.nextInt(3), 0);
           case 13 -> Request.posted(Ops.callbackDone, context(), small());
+          // Not beyond what was acknowledged: that would be the end.
+          case 15 -> Request.acknowledge(0, random.nextBoolean());
           case 14 -> Request.fenced(Ops.memAlloc, context(), tag(), random.nextInt(1 << 20), 1);
           default -> slots();
         };
@@ -94,7 +96,13 @@ final class FrameGenerator {
   byte[] malformed() {
     byte[] frame = wellFormed().clone();
     ByteBuffer words = ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN);
-    switch (random.nextInt(4)) {
+    switch (random.nextInt(6)) {
+      case 4 -> {
+        return Request.resume(nasty());
+      }
+      case 5 -> {
+        return Request.acknowledge(nasty() | 1L << 40, random.nextBoolean());
+      }
       case 0 -> words.putInt(0, random.nextInt());
       case 1 -> words.putInt(0, frame.length + 8 * random.nextInt(1, 100));
       case 2 -> words.putInt(0, Math.max(8, frame.length - 8));

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(300)
 class FuzzTest {
   private static final int SESSIONS = 60;
+  private static final int RESUMABLE_SESSIONS = 30;
   private static final int FRAMES_A_SESSION = 26_000;
   private static final long MAX_GROWTH_BYTES = 1L << 30;
   private static final long SEED = 0x5eed;
@@ -52,25 +54,44 @@ class FuzzTest {
   }
 
   @Test
+  void hostileFrames_ofSessionsThatOutliveTheirConnection_neitherFailNorHangThem() {
+    for (int i = 0; i < RESUMABLE_SESSIONS; i++) {
+      FrameGenerator generator = new FrameGenerator(new SplittableRandom(SEED + i));
+      try (SoftBackend backend = backend()) {
+        Outcome outcome = drive(backend, generator, i % 3 == 2 ? 0 : 4000, window());
+        assertThat(outcome.reason).as("session %d", i).doesNotContain("internal");
+      }
+    }
+  }
+
+  /** Over as soon as the connection is gone. */
+  private static ResumeWindow window() {
+    return new ResumeWindow(1, cause -> {}, () -> {});
+  }
+
+  @Test
   void randomBytes_manyShortStreams_endEachTheirSession() {
     SplittableRandom random = new SplittableRandom(SEED);
     for (int i = 0; i < 300; i++) {
       byte[] bytes = new byte[random.nextInt(1, 4096)];
       random.nextBytes(bytes);
-      String reason = run(bytes);
+      String reason = run(bytes, ResumeWindow.NONE);
       assertThat(reason).as("stream %d", i).matches("malformed frame.*|connection .*|goodbye");
+      assertThat(run(bytes, window()))
+          .as("stream %d", i)
+          .matches("malformed frame.*|its .*|goodbye");
     }
   }
 
   private static Outcome run(FrameGenerator generator, int frames) {
     try (SoftBackend backend = backend()) {
-      return drive(backend, generator, frames);
+      return drive(backend, generator, frames, ResumeWindow.NONE);
     }
   }
 
-  private static String run(byte[] bytes) {
+  private static String run(byte[] bytes, ResumeWindow window) {
     try (SoftBackend backend = backend();
-        Pipe pipe = new Pipe(backend)) {
+        Pipe pipe = new Pipe(backend, window)) {
       pipe.send(bytes, bytes.length);
       pipe.disconnect();
       return pipe.reason();
@@ -81,8 +102,9 @@ class FuzzTest {
     return new SoftBackend(new DeviceSpec(2, 64L << 20, 90), MissingPtx.SKIP);
   }
 
-  private static Outcome drive(SoftBackend backend, FrameGenerator generator, int frames) {
-    try (Pipe pipe = new Pipe(backend)) {
+  private static Outcome drive(
+      SoftBackend backend, FrameGenerator generator, int frames, ResumeWindow window) {
+    try (Pipe pipe = new Pipe(backend, window)) {
       byte[] batch = new byte[256 << 10];
       int filled = 0;
       for (int i = 0; i < frames; i++) {
@@ -125,7 +147,7 @@ class FuzzTest {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment out = arena.allocate(1 << 20);
 
-    Pipe(SoftBackend backend) {
+    Pipe(SoftBackend backend, ResumeWindow window) {
       List<LeasedGpu> gpus =
           List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
       Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
@@ -139,7 +161,8 @@ class FuzzTest {
                   ImageStore.NONE,
                   0,
                   null,
-                  io.gpupool.worker.peer.PeerConnections.none()),
+                  PeerConnections.none(),
+                  window),
               fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);
       drain = Thread.ofPlatform().daemon().start(this::dropAnswers);

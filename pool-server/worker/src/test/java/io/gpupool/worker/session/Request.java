@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.ControlOp;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -51,6 +52,30 @@ final class Request {
     frame.putInt(0).putInt(flags).putInt(bytes).putInt(0);
     frame.put(packed.array(), 0, bytes);
     return frame.array();
+  }
+
+  /** Tells up to where the client has the answers. */
+  static byte[] acknowledge(long received, boolean wanted) {
+    return ByteBuffer.allocate(24)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putInt(24)
+        .putShort((short) ControlOp.ACKNOWLEDGE)
+        .putShort((short) 0)
+        .putLong(received)
+        .putInt(wanted ? 1 : 0)
+        .putInt(0)
+        .array();
+  }
+
+  /** The first frame of a later connection. */
+  static byte[] resume(long received) {
+    return ByteBuffer.allocate(16)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putInt(16)
+        .putShort((short) ControlOp.RESUME)
+        .putShort((short) 0)
+        .putLong(received)
+        .array();
   }
 
   /** One after the other. */

@@ -67,7 +67,8 @@ final class TestSession implements AutoCloseable {
             ImageStore.NONE,
             SessionPlan.DEFAULT_SPIN_NANOS,
             null,
-            peers);
+            peers,
+            ResumeWindow.NONE);
     session = new Session(backend, plan, sessionFd);
     Thread thread =
         new Thread(

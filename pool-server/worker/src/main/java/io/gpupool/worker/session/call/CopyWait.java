@@ -15,6 +15,7 @@ public final class CopyWait extends EventWait {
   private final boolean fenced;
   private final List<Piece> pieces = new ArrayList<>();
   private boolean complete;
+  private boolean lent;
 
   private record Piece(long block, long event, long offset, int lengthBytes) {}
 
@@ -55,14 +56,17 @@ public final class CopyWait extends EventWait {
   int reached(int index, boolean answerable) {
     if (answerable) {
       Piece piece = pieces.get(index);
-      answers.data(tag, piece.offset, piece.block, piece.lengthBytes);
+      lent = answers.data(tag, piece.offset, piece.block, piece.lengthBytes, context.staging);
     }
     return CudaResult.SUCCESS;
   }
 
   @Override
   void passed(int index) {
-    context.staging.give(pieces.get(index).block);
+    if (!lent) {
+      context.staging.give(pieces.get(index).block);
+    }
+    lent = false;
   }
 
   @Override

@@ -9,6 +9,7 @@ import io.gpupool.cuda.DownloadOps;
 import io.gpupool.worker.session.call.CopyWait;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
+import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTable;
@@ -35,6 +36,14 @@ public final class Downloads implements DownloadOps {
   private final ExecutorService threads;
   private final OwnedMemory owned;
   private final StagingBlocks blocks;
+
+  /** Device memory that is sent from where it lies. */
+  private static final class Source implements AnswerLog.Lender {
+    @Override
+    public void give(long address) {
+      // It is the program's.
+    }
+  }
 
   public Downloads(
       Backend backend,
@@ -207,10 +216,16 @@ public final class Downloads implements DownloadOps {
       int result = backend.cuEventSynchronize(event);
       context.events.give(event);
       if (result == 0) {
+        // The memory stays as it is until the caller knows that the copy is complete.
+        Source itself = new Source();
         result =
             new PieceReader(backend, owned, context)
                 .read(
-                    source, lengthBytes, (at, piece, bytes) -> answers.data(tag, at, piece, bytes));
+                    source,
+                    lengthBytes,
+                    (at, piece, bytes, lender) ->
+                        answers.data(tag, at, piece, bytes, lender == null ? itself : lender));
+        answers.copyLent(itself);
       }
       if (CudaResult.isSticky(result)) {
         context.report(result);

@@ -150,13 +150,15 @@ public final class Mirrors implements MirrorOps {
               .read(
                   mirror.address,
                   mirror.lengthBytes,
-                  (offset, piece, bytes) ->
-                      mirror.compare(
-                          offset,
-                          piece,
-                          bytes,
-                          changed,
-                          (at, from, length) -> answers.data(tag, at, from, length)));
+                  (offset, piece, bytes, lender) -> {
+                    mirror.compare(
+                        offset,
+                        piece,
+                        bytes,
+                        changed,
+                        (at, from, length) -> answers.data(tag, at, from, length));
+                    return false;
+                  });
       Payload payload = new Payload(arena, changed.length + 16);
       payload.variable(true, changed);
       if (CudaResult.isSticky(result)) {

@@ -3,9 +3,11 @@ package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.FrameLimits;
+import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.Staging;
 import io.gpupool.worker.session.quota.OwnedMemory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader of a long range of device memory that nothing in a stream is to change, in pieces of at
@@ -24,8 +26,10 @@ public final class PieceReader {
      *
      * @param offset from the beginning of the range
      * @param address of the bytes in this process, good during the call
+     * @param lender null: the bytes are good no longer than that
+     * @return whether they stay until the lender is told
      */
-    void take(long offset, long address, int lengthBytes);
+    boolean take(long offset, long address, int lengthBytes, AnswerLog.@Nullable Lender lender);
   }
 
   public PieceReader(Backend backend, OwnedMemory owned, ContextState context) {
@@ -44,7 +48,8 @@ public final class PieceReader {
   /** As {@link #read}, of a range that the backend has said is readable. */
   public static int readDirectly(long source, long lengthBytes, Taker taker) {
     for (long at = 0; at < lengthBytes; at += FrameLimits.MAX_DATA_BYTES) {
-      taker.take(at, source + at, (int) Math.min(FrameLimits.MAX_DATA_BYTES, lengthBytes - at));
+      int length = (int) Math.min(FrameLimits.MAX_DATA_BYTES, lengthBytes - at);
+      boolean ignored = taker.take(at, source + at, length, null);
     }
     return 0;
   }
@@ -61,7 +66,7 @@ public final class PieceReader {
     }
   }
 
-  private static int staged(long source, long lengthBytes, Taker taker, PieceRing ring) {
+  private int staged(long source, long lengthBytes, Taker taker, PieceRing ring) {
     long taken = 0;
     long asked = 0;
     while (taken < lengthBytes) {
@@ -78,8 +83,7 @@ public final class PieceReader {
       if (result != 0) {
         return result;
       }
-      taker.take(taken, ring.oldest(), length);
-      ring.advance();
+      ring.advance(taker.take(taken, ring.oldest(), length, context.staging));
       taken += length;
     }
     return 0;

@@ -69,8 +69,15 @@ final class PieceRing implements AutoCloseable {
     return blocks[head];
   }
 
-  /** The oldest block is free again. */
-  void advance() {
+  /**
+   * The oldest block is done with.
+   *
+   * @param lent whether somebody else gives it back
+   */
+  void advance(boolean lent) {
+    if (lent) {
+      blocks[head] = 0;
+    }
     head = (head + 1) % BLOCKS;
     used--;
   }

@@ -18,7 +18,7 @@ import java.util.Objects;
  * Page-locked host memory of one context through which copies go, in blocks of two sizes, kept for
  * the next copy. Any thread in which the context is current may use it.
  */
-public final class Staging {
+public final class Staging implements AnswerLog.Lender {
   public static final int SMALL_BYTES = 64 << 10;
   public static final int BLOCK_BYTES = FrameLimits.MAX_DATA_BYTES;
 
@@ -81,6 +81,7 @@ public final class Staging {
     return address;
   }
 
+  @Override
   public synchronized void give(long block) {
     int length = Math.abs(Objects.requireNonNull(lengths.get(block)));
     (length == SMALL_BYTES ? freeSmall : freeBlocks).push(block);

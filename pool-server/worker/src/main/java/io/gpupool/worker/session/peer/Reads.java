@@ -112,7 +112,10 @@ public final class Reads {
       return CudaResult.CONTEXT_IS_DESTROYED;
     }
     PieceReader.Taker taker =
-        (at, address, bytes) -> peers.sendPiece(allow.link, ticket, at, address, bytes);
+        (at, address, bytes, lender) -> {
+          peers.sendPiece(allow.link, ticket, at, address, bytes);
+          return false;
+        };
     if (allow.direct) {
       return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
     }

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.session;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.gpupool.cuda.ControlOp;
+import io.gpupool.cuda.FrameLimits;
+import io.gpupool.cuda.RequestHeader;
+import io.gpupool.cuda.ResumeLimits;
+import io.gpupool.cuda.ResumeRequest;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.TcpWatch;
+import io.gpupool.worker.session.core.AnswerSender;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The receiving end of a call stream: a connection, later ones in its place if the session outlives
+ * it, and the requests that have come. Used by the session's thread unless said otherwise.
+ */
+final class CallStream {
+  /*
+   * While a connection is lost, a later one may be offered. It is adopted, says with its first frame
+   * up to where the client has the answers, and is then the connection. Until then the time of the
+   * loss counts.
+   */
+  private static final int RECEIVE_BYTES = 4 << 20;
+  private static final int CONTROL_FRAMES_BYTES = 1 << 20;
+  private static final int NONE = -1;
+  private static final int LOOK_MILLIS = 10;
+  private static final int WORK_BYTES = 4096;
+
+  private enum State {
+    CONNECTED,
+    LOST,
+    ADOPTED
+  }
+
+  /** The first byte that is received and not executed, and the end of those received. */
+  int start;
+
+  int end;
+
+  final long buffer;
+
+  private final int bufferBytes;
+  private final int firstFd;
+  private final ResumeWindow window;
+  private final @Nullable AnswerSender sender;
+  private final long pollFd;
+  private final long greeting;
+  private final long watchedFd;
+  private volatile long receivedBytes;
+  private State state = State.CONNECTED;
+
+  /** Written with the lock held. */
+  private int fd;
+
+  /** The position in the stream of the first byte of the buffer. */
+  private long origin;
+
+  /** Frames up to here have been looked at ahead of their turn. */
+  private int looked;
+
+  /** The position behind the whole frames that a lost connection brought. */
+  private long received;
+
+  private int greeted;
+  private String cause = "";
+  private long lostNanos;
+
+  @GuardedBy("this")
+  private int offered = NONE;
+
+  /** When the connection was found to be gone, by any thread; 0: it is there. */
+  @GuardedBy("this")
+  private long goneNanos;
+
+  @GuardedBy("this")
+  private boolean silent;
+
+  @GuardedBy("this")
+  private boolean woken;
+
+  @GuardedBy("this")
+  private boolean released;
+
+  /**
+   * Starts with a connection, whose descriptor stays the caller's to close.
+   *
+   * @param sender the sending end; null if there is no later connection
+   */
+  CallStream(int fd, ResumeWindow window, @Nullable AnswerSender sender) {
+    this.fd = fd;
+    firstFd = fd;
+    this.window = window;
+    this.sender = sender;
+    bufferBytes =
+        sender == null
+            ? RECEIVE_BYTES
+            : RECEIVE_BYTES + ResumeLimits.MAX_RETAINED_BYTES + CONTROL_FRAMES_BYTES;
+    // Pages are taken as they are touched; beyond the first ones, hardly ever.
+    buffer = Posix.map(bufferBytes + WORK_BYTES);
+    pollFd = buffer + bufferBytes;
+    greeting = pollFd + 8;
+    watchedFd = greeting + ResumeRequest.BYTES;
+  }
+
+  /** The sending end, of a stream that can be resumed. */
+  @Nullable AnswerSender sender() {
+    return sender;
+  }
+
+  /** Any thread may ask. */
+  long receivedBytes() {
+    return receivedBytes;
+  }
+
+  boolean isConnected() {
+    return state == State.CONNECTED;
+  }
+
+  /** Receives what there is room for; returns 0 or an error where the connection is gone. */
+  long receive(int flags) {
+    return receive(flags, RECEIVE_BYTES);
+  }
+
+  private long receive(int flags, int limit) {
+    long result = Posix.recv(fd, buffer + end, limit - end, flags);
+    if (result > 0) {
+      end += (int) result;
+      receivedBytes += result;
+    }
+    return result;
+  }
+
+  /** Receives behind frames that wait for their turn, if there is room. */
+  long receiveAhead() {
+    return end >= RECEIVE_BYTES ? -Posix.EAGAIN : receive(Posix.MSG_DONTWAIT, RECEIVE_BYTES);
+  }
+
+  /**
+   * As above, up to all that the client may send without an acknowledgement, and waits a little for
+   * it.
+   */
+  long receiveFarAhead() {
+    return isReadable(LOOK_MILLIS) ? receive(Posix.MSG_DONTWAIT, bufferBytes) : -Posix.EAGAIN;
+  }
+
+  /** Returns whether there is no room even for that. */
+  boolean isFull() {
+    return end == bufferBytes;
+  }
+
+  /** Moves the beginning of a frame to the front, unless the rest of the longest frame has room. */
+  void makeRoom() {
+    if (start == end || RECEIVE_BYTES - start < 2 * FrameLimits.MAX_FRAME_BYTES) {
+      Memory.copy(buffer + start, buffer, end - start);
+      origin += start;
+      looked = Math.max(0, looked - start);
+      end -= start;
+      start = 0;
+    }
+  }
+
+  /** Goes on looking ahead, at least at {@code first}; returns a whole frame's place, or -1. */
+  int lookFurther(int first) {
+    int at = Math.max(looked, first);
+    if (end - at < RequestHeader.BYTES) {
+      return -1;
+    }
+    int length = Memory.getInt(buffer + at);
+    if (!isLength(length) || end - at < length) {
+      return -1;
+    }
+    looked = at + length;
+    return at;
+  }
+
+  /** Returns whether the frame whose turn it is was looked at before. */
+  boolean wasLookedAt() {
+    return start < looked;
+  }
+
+  /** The frame whose turn it is counts for no position. */
+  void discount(int lengthBytes) {
+    origin -= lengthBytes;
+  }
+
+  /** The position up to which requests were executed. */
+  long executed() {
+    return origin + start;
+  }
+
+  /** Takes note that the connection is gone; what it brought of another frame is dropped. */
+  void lose(long result, AnswerSender logged) {
+    synchronized (this) {
+      cause = offered != NONE ? "another one has come" : cause(result);
+      Posix.shutdown(fd);
+      goneNanos = goneNanos == 0 ? System.nanoTime() : goneNanos;
+      lostNanos = goneNanos;
+      silent = false;
+    }
+    logged.disconnect();
+    end = boundary();
+    state = State.LOST;
+    window.disconnected().accept(cause);
+  }
+
+  @GuardedBy("this")
+  private String cause(long result) {
+    if (silent || result == -Posix.ETIMEDOUT) {
+      return "its peer was silent";
+    }
+    return result == 0 || result == -Posix.ECONNRESET ? "its peer closed it" : "error " + -result;
+  }
+
+  /** Waits for a later connection until the window is over. */
+  @Nullable String awaitResumption(AnswerSender logged) {
+    String over = null;
+    while (over == null && state != State.CONNECTED && !isWoken()) {
+      over = resume(window.millis(), logged);
+    }
+    return over;
+  }
+
+  /** Waits a little for a later connection; returns why the session ends, if it does. */
+  @Nullable String lookForResumption(AnswerSender logged, boolean patiently) {
+    return resume(patiently ? LOOK_MILLIS : 0, logged);
+  }
+
+  private @Nullable String resume(long millis, AnswerSender logged) {
+    long leftMillis = Math.max(0, window.millis() - sinceLossMillis());
+    int waitMillis = (int) Math.min(millis, leftMillis);
+    // One that has come in time may have waited for a call of the driver.
+    if (state == State.ADOPTED || adopt(waitMillis)) {
+      String refused = greet(waitMillis, logged);
+      if (refused != null || state == State.CONNECTED) {
+        return refused;
+      }
+    }
+    long sinceMillis = sinceLossMillis();
+    return sinceMillis < window.millis() ? null : over(sinceMillis);
+  }
+
+  private long sinceLossMillis() {
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lostNanos);
+  }
+
+  private String over(long sinceMillis) {
+    return "its connection was lost "
+        + sinceMillis / 1000
+        + " s ago ("
+        + cause
+        + ") and did not come back within its resume window of "
+        + window.millis() / 1000
+        + " s";
+  }
+
+  private synchronized boolean adopt(long waitMillis) {
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMillis);
+    while (offered == NONE && !woken) {
+      long leftMillis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+      if (leftMillis <= 0) {
+        return false;
+      }
+      try {
+        wait(leftMillis);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException("the session's thread was interrupted", e);
+      }
+    }
+    if (woken) {
+      return false;
+    }
+    closeOwn();
+    fd = offered;
+    offered = NONE;
+    goneNanos = 0;
+    greeted = 0;
+    state = State.ADOPTED;
+    return true;
+  }
+
+  @GuardedBy("this")
+  private void closeOwn() {
+    if (fd != firstFd) {
+      Posix.close(fd);
+    }
+  }
+
+  /** Receives the first frame of a later connection. */
+  private @Nullable String greet(int waitMillis, AnswerSender logged) {
+    if (!isReadable(waitMillis)) {
+      return null;
+    }
+    long result =
+        Posix.recv(fd, greeting + greeted, ResumeRequest.BYTES - greeted, Posix.MSG_DONTWAIT);
+    if (result > 0) {
+      greeted += (int) result;
+      return greeted == ResumeRequest.BYTES ? begin(logged) : null;
+    }
+    if (result != -Posix.EAGAIN) {
+      synchronized (this) {
+        Posix.shutdown(fd);
+        goneNanos = lostNanos;
+        silent = false;
+      }
+      state = State.LOST;
+    }
+    return null;
+  }
+
+  private boolean isReadable(int waitMillis) {
+    Memory.putInt(pollFd, fd);
+    Memory.putInt(pollFd + 4, Posix.POLLIN);
+    return Posix.poll(pollFd, 1, waitMillis) > 0;
+  }
+
+  private @Nullable String begin(AnswerSender logged) {
+    int op = Memory.getShort(greeting + RequestHeader.OP);
+    int length = Memory.getInt(greeting);
+    long position = Memory.getLong(greeting + ResumeRequest.RECEIVED);
+    String refused = null;
+    if (op != ControlOp.RESUME || length != ResumeRequest.BYTES) {
+      refused =
+          "malformed frame: a later connection began with op "
+              + op
+              + " of "
+              + Integer.toUnsignedString(length)
+              + " bytes";
+    } else if (!logged.canResumeAt(position)) {
+      refused =
+          "its connection cannot be resumed at byte "
+              + Long.toUnsignedString(position)
+              + " of the answers: bytes "
+              + logged.log().acknowledged()
+              + " to "
+              + logged.furthest()
+              + " can be sent again";
+    }
+    if (refused != null) {
+      logged.refuse(fd, refused);
+      return refused;
+    }
+    logged.resume(fd, position, received);
+    lostNanos = 0;
+    state = State.CONNECTED;
+    window.resumed().run();
+    return null;
+  }
+
+  /**
+   * Finds the end of the last whole frame, and its position; the end of all bytes, if there is
+   * something that is no frame.
+   */
+  private int boundary() {
+    int at = start;
+    int uncounted = 0;
+    int boundary = -1;
+    while (boundary < 0) {
+      int length = end - at < RequestHeader.BYTES ? Integer.MAX_VALUE : Memory.getInt(buffer + at);
+      if (end - at < RequestHeader.BYTES || isLength(length) && end - at < length) {
+        boundary = at;
+      } else if (!isLength(length)) {
+        boundary = end;
+      } else {
+        uncounted += isControl(at) ? length : 0;
+        at += length;
+      }
+    }
+    received = origin + at - uncounted;
+    return boundary;
+  }
+
+  private boolean isControl(int at) {
+    return Memory.getShort(buffer + at + RequestHeader.OP) >= ControlOp.ACKNOWLEDGE;
+  }
+
+  static boolean isLength(int length) {
+    return length >= RequestHeader.BYTES
+        && length <= FrameLimits.MAX_FRAME_BYTES
+        && (length & 7) == 0;
+  }
+
+  /** Offers a later connection, which is the stream's to close. Any thread may call it. */
+  synchronized void offer(int later) {
+    if (released) {
+      Posix.close(later);
+      return;
+    }
+    if (offered != NONE) {
+      Posix.close(offered);
+    }
+    offered = later;
+    // The former one may look alive: the client has given it up.
+    Posix.shutdown(fd);
+    notifyAll();
+  }
+
+  /** Has the session's thread notice that the session ends. Any thread may call it. */
+  synchronized void wake() {
+    woken = true;
+    Posix.shutdown(fd);
+    notifyAll();
+  }
+
+  /** Returns whether another thread ends the session. Any thread may ask. */
+  synchronized boolean isWoken() {
+    return woken;
+  }
+
+  /**
+   * Looks at the connection, about once a second; returns for how long there has been none. Any
+   * thread may call it.
+   */
+  synchronized long watch() {
+    if (released || offered != NONE && !isGone(offered)) {
+      return 0;
+    }
+    if (goneNanos == 0) {
+      if (isGone(fd)) {
+        goneNanos = System.nanoTime();
+      } else if (TcpWatch.isSilent(fd)) {
+        silent = true;
+        goneNanos = System.nanoTime();
+        Posix.shutdown(fd);
+      }
+    }
+    return goneNanos == 0 ? 0 : System.nanoTime() - goneNanos;
+  }
+
+  @GuardedBy("this")
+  private boolean isGone(int connection) {
+    Memory.putInt(watchedFd, connection);
+    Memory.putInt(watchedFd + 4, Posix.POLLRDHUP);
+    return Posix.poll(watchedFd, 1, 0) > 0;
+  }
+
+  /** Gives all memory back; the connection stays as it is. */
+  synchronized void release() {
+    released = true;
+    if (offered != NONE) {
+      Posix.close(offered);
+      offered = NONE;
+    }
+    Posix.unmap(buffer, bufferBytes + WORK_BYTES);
+  }
+}
