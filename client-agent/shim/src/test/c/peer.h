@@ -5,6 +5,7 @@
 #pragma once
 
 #include "peer_ops.h"
+#include "peer_resume.h"
 
 #include <pthread.h>
 #include <sys/un.h>
@@ -49,8 +50,9 @@ static inline void *peer_worker(void *argument) {
   for (;;) {
     ssize_t got = recv(session->stream, in + there, IN_BYTES - there, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    there += (size_t)got;
+    if (session->resuming) got = peer_received(session, got);
+    if (got <= 0 && !session->resuming) break;
+    there += got > 0 ? (size_t)got : 0;
     size_t at = 0;
     while (there - at >= 8) {
       const struct frame *frame = (const struct frame *)(void *)(in + at);
@@ -59,35 +61,25 @@ static inline void *peer_worker(void *argument) {
         abort();
       }
       if (there - at < frame->length) break;
+      if (session->resuming && peer_control(session, frame)) {
+        at += frame->length;
+        continue;
+      }
       session->frames++;
       if (!peer->handler || !peer->handler(session, frame)) peer_default(session, frame);
       at += frame->length;
     }
     memmove(in, in + at, there - at);
     there -= at;
+    if (!session->resuming) continue;
+    peer_acknowledge(session, false);
+    if (got > 0) continue;
+    there = 0;
+    if (!peer_resume(session)) break;
   }
   close(session->stream);
   free(in);
   return NULL;
-}
-
-static inline void peer_send_descriptor(int socket, int descriptor) {
-  char byte = 0;
-  struct iovec vector = {&byte, 1};
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control = {0};
-  struct msghdr message = {.msg_iov = &vector,
-                           .msg_iovlen = 1,
-                           .msg_control = &control,
-                           .msg_controllen = sizeof control};
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) perror("peer: sendmsg");
 }
 
 static inline void peer_describe_connections(const struct peer *peer, struct text_message *message) {
@@ -114,6 +106,10 @@ static inline void peer_accept(struct peer *peer, int agent) {
     return;
   }
   peer->asked = *message;
+  if (peer_asked_to_resume(peer, message, agent)) {
+    free(message);
+    return;
+  }
   text_begin(message);
   if (peer->refusal) {
     message->bytes = (uint32_t)strlen(peer->refusal);
@@ -129,6 +125,7 @@ static inline void peer_accept(struct peer *peer, int agent) {
   text_add(message, "session", "s1");
   text_add(message, "server", "test");
   if (peer->connections) peer_describe_connections(peer, message);
+  if (peer->resumeWindow) peer_describe_resuming(peer, message);
   text_send(message, agent);
   free(message);
   atomic_fetch_add(&peer->sessions, 1);
@@ -142,6 +139,7 @@ static inline void peer_begin(struct peer *peer, int agent, uint32_t connection)
   session->peer = peer;
   session->agent = agent;
   session->stream = agent;
+  if (peer->resumeWindow) peer_resuming_begin(session);
   if (!peer->relay) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();

@@ -33,8 +33,12 @@ struct frame {
 
 struct peer;
 
+/** What outlives a worker's connection: peer_resume.h. */
+struct peer_resuming;
+
 /** One worker. */
 struct peer_session {
+  struct peer_resuming *resuming;  // NULL: nothing
   struct peer *peer;
   int stream, agent;
   uint32_t connection;
@@ -52,13 +56,21 @@ struct peer {
   const char *refusal;  // what the agent answers instead: the lines of its message
   bool relay;
   uint32_t connections;  // how many workers a program gets; 0 is 1
+  uint32_t resumeWindow;  // seconds; 0: sessions end with their connections
   uint32_t digestError;
   _Atomic int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last
   void *own;
 };
 
+/** Writes answers that may have to be written again. */
+static inline void peer_write_resuming(struct peer_session *session, const void *bytes, size_t count);
+
 static inline void peer_write(struct peer_session *session, const void *bytes, size_t count) {
+  if (session->resuming) {
+    peer_write_resuming(session, bytes, count);
+    return;
+  }
   const uint8_t *at = bytes;
   while (count) {
     ssize_t sent = send(session->stream, at, count, MSG_NOSIGNAL);

@@ -7,6 +7,7 @@
 #include "ops.h"
 #include "shim.h"
 #include "stream/capture_interface.h"
+#include "transport/loan.h"
 #include "transport/replies.h"
 
 #include <sys/mman.h>
@@ -70,6 +71,7 @@ CUresult shim_cuMemFreeHost(void *p) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   CUresult settled = host_settle(p, range.bytes);
+  loans_return(p, range.bytes);
   if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_INVALID_VALUE;
   if (mapped_forget(&range)) return CUDA_SUCCESS;
   // Memory that may still be written to is left mapped.
@@ -109,6 +111,7 @@ CUresult shim_cuMemHostUnregister(void *p) {
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   }
   host_settle(p, range.bytes);
+  loans_return(p, range.bytes);
   if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   mapped_forget(&range);
   return CUDA_SUCCESS;

@@ -28,14 +28,18 @@ CUresult copy_begin(CUstream handle, struct context **context, uint32_t *stream)
 }
 
 CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,
-                        const void *source, uint64_t bytes) {
+                        const void *source, uint64_t bytes, enum loan_end end) {
   const uint8_t *from = source;
   CUresult result = CUDA_SUCCESS;
+  struct loan loan;
+  bool lends = bytes > BULK_BYTES;
+  if (lends) loan_begin(&loan, connection_of(context->number));
   for (uint64_t done = 0; done < bytes && !result;) {
     uint64_t part = bytes - done < MAX_DATA_BYTES ? bytes - done : MAX_DATA_BYTES;
     result = op_memcpyHtoD(context->number, destination + done, stream, from + done, part);
     done += part;
   }
+  if (lends) loan_end(&loan, end);
   return result;
 }
 
@@ -96,6 +100,14 @@ bool copy_is_seen(CUdeviceptr destination) {
          (range.kind == RANGE_MANAGED || range.kind == RANGE_MAPPED);
 }
 
+/** Returns when the program may change the source of an asynchronous copy: page-locked memory once the copy is done. */
+static enum loan_end source_of_async(const void *source, uint64_t bytes) {
+  struct range range;
+  uint64_t from = (uintptr_t)source;
+  bool locked = bytes > BULK_BYTES && ranges_find(&hostRanges, from, &range) && bytes <= range.base + range.bytes - from;
+  return locked ? LOAN_KEPT : LOAN_RETURNED;
+}
+
 static CUresult to_device(CUdeviceptr destination, const void *source, size_t bytes,
                           CUstream handle, bool wait) {
   struct context *context;
@@ -115,7 +127,8 @@ static CUresult to_device(CUdeviceptr destination, const void *source, size_t by
   struct route route;
   if (!result) result = route_to(&route, context, stream, destination);
   if (result) return result;
-  result = copy_to_device(route.context, route.stream, destination, source, bytes);
+  enum loan_end end = wait ? LOAN_RETURNED : source_of_async(source, bytes);
+  result = copy_to_device(route.context, route.stream, destination, source, bytes, end);
   if (!result && (wait || unknown)) {
     result = copy_is_seen(destination) ? stream_wait(route.context, route.stream)
                                        : copy_to_device_done(route.context, route.stream, unknown);

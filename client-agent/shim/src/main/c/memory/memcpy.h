@@ -3,15 +3,16 @@
 #pragma once
 
 #include "context/context.h"
+#include "transport/loan.h"
 
 enum memory_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_PAGEABLE };
 
 /** Returns the kind of memory at an address; an address that is both is device memory. */
 enum memory_kind memory_kind_of(uint64_t address);
 
-/** Sends bytes to the device. The source may be changed as soon as this returns. */
+/** Sends bytes to the device. A source that is returned may be changed as soon as this returns. */
 CUresult copy_to_device(struct context *context, uint32_t stream, uint64_t destination,
-                        const void *source, uint64_t bytes);
+                        const void *source, uint64_t bytes, enum loan_end end);
 
 /** Fetches bytes and waits for them. */
 CUresult copy_from_device(struct context *context, uint32_t stream, void *destination,

@@ -181,6 +181,11 @@ static CUresult copy_to_region(struct context *context, uint32_t stream, const s
   uint8_t *buffer = NULL;
   if (!is_row(region) && !(buffer = malloc(MAX_DATA_BYTES))) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = CUDA_SUCCESS;
+  const struct side *from = &region->from;
+  bool tight = from->pitch == region->width && from->slicePitch == region->width * region->height;
+  struct loan loan;
+  // The buffer is used again for each piece, and cannot be lent.
+  if (tight) loan_begin(&loan, connection_of(context->number));
   for (uint64_t x = 0, y = 0, z = 0; z < region->depth && !result;) {
     struct copy_extent piece = piece_at(region, x, y, z);
     result = send_piece(context, stream, region, &piece, x, y, z, buffer);
@@ -192,6 +197,7 @@ static CUresult copy_to_region(struct context *context, uint32_t stream, const s
     y = 0;
     z += piece.depth;
   }
+  if (tight) loan_end(&loan, LOAN_RETURNED);
   free(buffer);
   return result;
 }
@@ -223,7 +229,7 @@ static CUresult copy_in_stream(struct context *context, uint32_t stream, const s
   }
   if (to->device) {
     const void *source = (const void *)(uintptr_t)from->address;
-    if (row) return copy_to_device(context, stream, to->address, source, region->width);
+    if (row) return copy_to_device(context, stream, to->address, source, region->width, LOAN_RETURNED);
     return copy_to_region(context, stream, region);
   }
   void *destination = (void *)(uintptr_t)to->address;

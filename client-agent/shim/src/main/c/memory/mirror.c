@@ -6,6 +6,7 @@
 #include "ops.h"
 #include "stream/stream.h"
 #include "stream/work_hooks.h"
+#include "transport/loan.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -58,12 +59,15 @@ static CUresult settle(struct context *context) {
 static CUresult send(const struct mirror *mirror, uint64_t at, uint64_t end) {
   const uint8_t *from = mirror->shadow ? mirror->shadow : mirror->host;
   CUresult result = CUDA_SUCCESS;
+  struct loan loan;
+  loan_begin(&loan, connection_of(mirror->context->number));
   while (at < end && !result) {
     uint64_t part = end - at < MAX_DATA_BYTES ? end - at : MAX_DATA_BYTES;
     result = op_mirrorWrite(mirror->context->number, mirror->device + at,
                             mirror->context->mirrorStream, from + at, part);
     at += part;
   }
+  loan_end(&loan, LOAN_KEPT);  // until they are settled
   return result;
 }
 

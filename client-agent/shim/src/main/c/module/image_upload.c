@@ -4,6 +4,7 @@
 #include "module/image.h"
 #include "module/sha256.h"
 #include "ops.h"
+#include "transport/loan.h"
 
 #include <stdatomic.h>
 
@@ -39,12 +40,15 @@ static bool image_digest(const struct image *image, uint8_t result[SHA256_BYTES]
 static CUresult send_piece(uint16_t to, uint32_t number, const struct piece *piece) {
   const uint8_t *at = piece->at;
   CUresult result = CUDA_SUCCESS;
+  struct loan loan;
+  loan_begin(&loan, connection_of(to));
   for (uint64_t sent = 0; sent < piece->bytes && !result;) {
     uint64_t left = piece->bytes - sent;
     uint64_t part = left < MAX_DATA_BYTES ? left : MAX_DATA_BYTES;
     result = op_imageData(to, number, at + sent, part);
     sent += part;
   }
+  loan_end(&loan, LOAN_RETURNED);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "transport/agent.h"
 
 #include "core/log.h"
+#include "transport/agent_socket.h"
 #include "transport/text_message.h"
 
 #include <errno.h>
@@ -9,99 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define DEFAULT_SOCKET "/run/gpupool/agent.sock"
 #define PROTOCOL "1"
-
-int agent_patience(void) {
-  enum { DEFAULT_SECONDS = 60, MOST_SECONDS = 24 * 60 * 60 };
-  const char *configured = getenv("GPUPOOL_ATTACH_TIMEOUT");
-  char *end;
-  if (!configured || !*configured) return DEFAULT_SECONDS;
-  long seconds = strtol(configured, &end, 10);
-  if (!*end && seconds >= 0 && seconds <= MOST_SECONDS) return (int)seconds;
-  log_line(LOG_WARN, "GPUPOOL_ATTACH_TIMEOUT=%s is no number of seconds up to %d: %d are taken",
-           configured, MOST_SECONDS, DEFAULT_SECONDS);
-  return DEFAULT_SECONDS;
-}
-
-void agent_limit_waits(int descriptor, int seconds) {
-  struct timeval limit = {.tv_sec = seconds};
-  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-/** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
-static int connect_to(const char *name) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  size_t length = strlen(name);
-  if (length == 0 || length >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  memcpy(address.sun_path, name, length);
-  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-  if (name[0] == '@') {
-    address.sun_path[0] = '\0';
-  } else {
-    size++;
-  }
-  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return -1;
-  agent_limit_waits(descriptor, agent_patience());
-  while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
-    if (errno == EINTR) continue;
-    int saved = errno;
-    close(descriptor);
-    errno = saved;
-    return -1;
-  }
-  return descriptor;
-}
-
-/** Connects to the agent; in a pod it is the agent of the node, which is away for some seconds while it is replaced. */
-static int connect_in_pod(const char *name) {
-  enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
-  const char *lease = getenv("GPUPOOL_LEASE");
-  int tries = lease && strncmp(lease, "pod/", 4) == 0 ? TRIES : 1;
-  int descriptor;
-  while ((descriptor = connect_to(name)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) && --tries > 0) {
-    usleep(PAUSE_MICROSECONDS);
-  }
-  return descriptor;
-}
-
-int agent_connect(char *problem, size_t problemBytes) {
-  const char *configured = getenv("GPUPOOL_AGENT");
-  if (configured && *configured) {
-    int descriptor = connect_in_pod(configured);
-    if (descriptor < 0) {
-      snprintf(problem, problemBytes,
-               "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"
-               " with 'gpupool run -- PROGRAM'",
-               configured, strerror(errno));
-    }
-    return descriptor;
-  }
-  int descriptor = connect_to(DEFAULT_SOCKET);
-  int first = errno;
-  if (descriptor >= 0) return descriptor;
-  const char *runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime && *runtime) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/gpupool/agent.sock", runtime);
-    descriptor = connect_to(path);
-    if (descriptor >= 0) return descriptor;
-  }
-  snprintf(problem, problemBytes,
-           "no agent at " DEFAULT_SOCKET ": %s; start one with 'gpupool agent', or run the program with"
-           " 'gpupool run -- PROGRAM'",
-           strerror(first));
-  return -1;
-}
 
 /** The name of the program's file. */
 static void program_name(char *name, size_t bytes) {
@@ -137,7 +48,7 @@ static void add_token(struct text_message *message) {
   if (*line) text_add(message, "token", line);
 }
 
-void agent_describe(struct text_message *message, const char *type) {
+void agent_introduce(struct text_message *message, const char *type) {
   char number[16], name[256];
   snprintf(number, sizeof number, "%ld", (long)getpid());
   program_name(name, sizeof name);
@@ -147,6 +58,12 @@ void agent_describe(struct text_message *message, const char *type) {
   text_add(message, "pid", number);
   text_add(message, "program", name);
   add_environment(message, "lease", "GPUPOOL_LEASE");
+  add_token(message);
+  add_environment(message, "pool", "GPUPOOL_POOL");
+}
+
+void agent_describe(struct text_message *message, const char *type) {
+  agent_introduce(message, type);
   add_environment(message, "gpus", "GPUPOOL_GPUS");
   add_environment(message, "fraction", "GPUPOOL_FRACTION");
   add_environment(message, "memory", "GPUPOOL_MEMORY");
@@ -155,8 +72,6 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
   add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
   add_environment(message, "resume_window", "GPUPOOL_RESUME_WINDOW");
-  add_token(message);
-  add_environment(message, "pool", "GPUPOOL_POOL");
 }
 
 /** Adds the variables that the driver on the server reads. The server checks their values. */
@@ -186,42 +101,6 @@ static void add_driver_environment(struct text_message *message) {
   }
 }
 
-/** Receives the byte that carries the call stream; -1 if none came. */
-static int receive_descriptor(int agent) {
-  char byte;
-  struct iovec vector = {&byte, 1};
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(4 * sizeof(int))];
-  } control;
-  struct msghdr message = {
-      .msg_iov = &vector,
-      .msg_iovlen = 1,
-      .msg_control = &control,
-      .msg_controllen = sizeof control,
-  };
-  ssize_t count;
-  do {
-    count = recvmsg(agent, &message, MSG_CMSG_CLOEXEC);
-  } while (count < 0 && errno == EINTR);
-  int stream = -1;
-  if (count != 1) return stream;
-  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-    size_t descriptors = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < descriptors; i++) {
-      int descriptor;
-      memcpy(&descriptor, CMSG_DATA(at) + i * sizeof descriptor, sizeof descriptor);
-      if (stream < 0) {
-        stream = descriptor;
-      } else {
-        close(descriptor);
-      }
-    }
-  }
-  return stream;
-}
-
 static void say_silent(char *problem, size_t problemBytes) {
   snprintf(problem, problemBytes,
            "the agent has been silent for %d s (GPUPOOL_ATTACH_TIMEOUT): look at the agent's log, and"
@@ -243,6 +122,20 @@ static void describe_connection(struct text_message *answer, uint32_t connection
   connection_get(answer, "session", connection, attached->session, sizeof attached->session);
   connection_get(answer, "stream", connection, attached->address, sizeof attached->address);
   connection_get(answer, "peer_key", connection, attached->peerKey, sizeof attached->peerKey);
+}
+
+/** Reads what resumes the sessions; the keys are numbered even if there is one connection. */
+static void describe_resuming(struct text_message *answer, struct attachment *attachment) {
+  char window[16];
+  text_get(answer, "resume_window", window, sizeof window);
+  attachment->resumeWindow = (uint32_t)strtoul(window, NULL, 10);
+  if (!attachment->resumeWindow) return;
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    struct attached_connection *attached = &attachment->connections[i];
+    connection_get(answer, "server", i, attached->server, sizeof attached->server);
+    connection_get(answer, "session_key", i, attached->sessionKey, sizeof attached->sessionKey);
+    if (!*attached->sessionKey) attachment->resumeWindow = 0;
+  }
 }
 
 /** Takes the agent's answer apart; the descriptor stays the caller's on failure. */
@@ -278,12 +171,13 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
     describe_connection(answer, *streams ? i : UINT32_MAX, &attachment->connections[i]);
   }
+  describe_resuming(answer, attachment);
   if (relayed) {
     attachment->connections[0].stream = attachment->agent;
     return CUDA_SUCCESS;
   }
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
-    attachment->connections[i].stream = receive_descriptor(attachment->agent);
+    attachment->connections[i].stream = agent_receive_descriptor(attachment->agent);
     if (attachment->connections[i].stream >= 0) continue;
     if (errno == EAGAIN) {
       say_silent(problem, problemBytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/connection.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 struct connection connections[MAX_CONNECTIONS];
@@ -8,10 +9,20 @@ uint32_t connectionCount = 1;
 
 static void reset(struct connection *connection) {
   uint8_t *ringBytes = connection->ring.bytes, *readBytes = connection->reader.buffer;
+  struct segment *segments = connection->retained.segments;
   memset(connection, 0, sizeof *connection);
   connection->ring.bytes = ringBytes;
   connection->ring.skipFrom = UINT64_MAX;
   connection->reader.buffer = readBytes;
+  connection->retained.segments = segments;
+}
+
+void connection_room_made(struct connection *connection) {
+  struct ring *ring = &connection->ring;
+  if (!atomic_load(&ring->roomWanted)) return;
+  atomic_store(&ring->roomWanted, 0);
+  atomic_fetch_add(&ring->room, 1);
+  futex_wake(&ring->room, INT_MAX);
 }
 
 void connections_reset(void) {

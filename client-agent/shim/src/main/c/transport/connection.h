@@ -13,11 +13,11 @@ enum {
   CONNECTION_CONTEXTS = 1 << CONNECTION_SHIFT,  // numbers of contexts on one connection; 0: no context
 };
 
-enum { RING_BYTES = 2 << 20 };
+enum { RING_BYTES = 8 << 20 };
 
 /**
- * Positions count bytes since the session began; a frame never wraps: where it would, the rest of the
- * lap is skipped. tail <= head <= tail + RING_BYTES, so at most one skip lies between them.
+ * Places in the ring count bytes since the session began; a frame never wraps: where it would, the rest of the
+ * lap is skipped. freed <= tail <= head <= freed + RING_BYTES, so at most one skip lies between them.
  */
 struct ring {
   // Appending
@@ -25,17 +25,75 @@ struct ring {
   uint8_t *bytes;
   uint64_t begun, end;  // the frame being appended
   uint64_t head;        // where the next frame goes
-  uint64_t tailSeen;    // some earlier value of tail
+  uint64_t freedSeen;   // some earlier value of freed
   // Between appending and writing
   _Atomic uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
   _Atomic uint64_t skipFrom;                                // where the latest skip begins
   _Atomic uint64_t wanted;                                  // what somebody waits to see written
   // Writing
   struct lock role __attribute__((aligned(64)));  // held by the thread that writes to the socket
-  _Atomic uint64_t tail;                                  // what has been written
+  _Atomic uint64_t tail;   // what has been written, or recorded to be written
+  _Atomic uint64_t freed;  // what is not needed any longer: the tail, or what the worker has acknowledged
   _Atomic uint64_t lastSendNanos;
   _Atomic uint32_t room;         // futex: changes when room was made
   _Atomic uint32_t roomWanted;   // somebody sleeps on it
+};
+
+enum {
+  RETAINED_SEGMENTS = 1024,
+  BULK_HEAD_BYTES = 128,  // of a frame whose last field is sent from where it lies
+};
+
+struct loan;
+
+/** A part of a stream's requests: a range of the ring, or a frame whose last field lies elsewhere. */
+struct segment {
+  uint64_t position, bytes;  // in the stream
+  uint64_t place;            // in the ring, of a range
+  uint32_t headBytes;        // 0: a range
+  uint32_t dataBytes;
+  const uint8_t *data;
+  struct loan *loan;  // of the field's memory; NULL: it stays as it is until the frame is acknowledged
+  int block;          // of the stash that holds the field; -1: none
+  bool unreadable;    // part of the field
+  uint8_t head[BULK_HEAD_BYTES];
+};
+
+/** The requests of a stream that can be resumed which the worker has not acknowledged, in order. */
+struct retained {
+  struct lock lock;  // of the queue
+  struct segment *segments;
+  uint32_t first, count;
+  uint32_t frames;         // among them, that are no ranges
+  _Atomic uint64_t begin;  // position of the first byte: what was acknowledged
+  uint64_t end;            // position after the last one
+  // Of the thread that writes:
+  uint64_t written;      // position of what goes to the socket next
+  uint8_t control[24];   // the frame that goes before, of which there is
+  uint32_t controlLeft;  // so much to write
+};
+
+/** The acknowledgement of answers that is to be sent next. */
+struct acknowledgement {
+  _Atomic uint64_t received;
+  _Atomic bool wanted;  // of requests, in return
+  _Atomic bool due;
+  uint64_t askedAfter;  // what was acknowledged when one was wanted last
+};
+
+enum cut_state { CUT_NONE, CUT_NOW, CUT_LOST };
+
+/** What resumes a connection's session, and whether the connection is cut. */
+struct cut {
+  uint32_t windowSeconds;  // 0: the session ends with its connection
+  _Atomic uint32_t state;  // futex: enum cut_state
+  uint64_t sinceNanos;
+  uint64_t burstNanos;  // when the first of the latest cuts was
+  uint32_t burst;       // their number
+  char cause[128];
+  char server[256], session[64], key[80];
+  int holder;                   // own descriptor that tells an agent that this process lives; -1: session.agent
+  _Atomic int agent, stream;    // descriptors of an attempt to resume; -1: none
 };
 
 enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
@@ -99,6 +157,8 @@ struct reader {
   struct lock role __attribute__((aligned(64)));
   uint8_t *buffer;
   uint32_t begin, end;  // what of it has been received and not looked at
+  uint64_t received;      // bytes of all frames but those that are no part of the stream's positions
+  uint64_t acknowledged;  // what of them the worker was told, or is about to be
 
   // A payload on its way: first `left` bytes into the sink, then `rest` bytes of further rows, then
   // `skip` bytes to nowhere.
@@ -121,6 +181,9 @@ struct connection {
   struct writer writer __attribute__((aligned(64)));
   struct call_table calls __attribute__((aligned(64)));
   struct reader reader;
+  struct retained retained __attribute__((aligned(64)));
+  struct acknowledgement acknowledgement;
+  struct cut cut;
   int stream;  // descriptor of the call stream
 };
 
@@ -132,6 +195,11 @@ extern uint32_t connectionCount;
 /** The connection of a context, or of none: then only the upper bits of its number are set. */
 static inline struct connection *connection_of(uint16_t context) { return &connections[context >> CONNECTION_SHIFT]; }
 
+/** Returns whether the session on a connection outlives it. */
+static inline bool connection_resumable(const struct connection *connection) {
+  return connection->cut.windowSeconds != 0;
+}
+
 /** The number that stands for no context in calls of a connection. */
 static inline uint16_t connection_no_context(uint32_t connection) { return (uint16_t)(connection << CONNECTION_SHIFT); }
 
@@ -141,6 +209,9 @@ static inline uint16_t connection_context(uint16_t context) { return context & (
 static inline bool connection_same(uint16_t context, uint16_t other) {
   return (context ^ other) < CONNECTION_CONTEXTS;
 }
+
+/** Wakes the threads that wait for room in the ring, or for acknowledgements. */
+void connection_room_made(struct connection *connection);
 
 /** Forgets all that is under way on all connections, in a forked child. */
 void connections_reset(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/poll.h"
 
+#include "transport/cut.h"
 #include "transport/reader.h"
 #include "transport/session_state.h"
 
@@ -28,7 +29,7 @@ short connection_poll(struct connection *connection, short events) {
   bool unlimited = events & POLLIN && session_ready();
   for (uint32_t i = 0; i < connectionCount; i++) {
     struct connection *other = &connections[i];
-    if (other == connection) continue;
+    if (other == connection || cut_now(other)) continue;
     if (somebody_reads(other)) {
       unlimited = false;
     } else {

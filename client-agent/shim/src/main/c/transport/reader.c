@@ -3,6 +3,8 @@
 
 #include "core/log.h"
 #include "transport/calls.h"
+#include "transport/control.h"
+#include "transport/cut.h"
 #include "transport/session_state.h"
 
 #include <errno.h>
@@ -243,14 +245,15 @@ static bool parse(struct connection *connection) {
     }
     uint64_t offset = 0;
     uint32_t used = (uint32_t)sizeof(struct answer_header);
-    if (header->kind == ANSWER_DATA) {
+    bool control = header->kind == ANSWER_ACK && connection_resumable(connection);
+    if (header->kind == ANSWER_DATA || control) {
       used += OFFSET_BYTES;
       if (header->length < used) return false;
       if (there < used) return true;
       memcpy(&offset, at + sizeof(struct answer_header), OFFSET_BYTES);
     }
     reader->begin += used;
-    if (!begin_frame(connection, offset)) return false;
+    if (!(control ? control_take(connection, offset) : begin_frame(connection, offset))) return false;
   }
   return true;
 }
@@ -288,13 +291,14 @@ int reader_receive(struct connection *connection, bool wait) {
       if (reader->call) reader->call->faulted = true;
       return 1;
     }
-    session_broken(strerror(errno));
+    cut_report(connection, strerror(errno));
     return 1;
   }
   if (count == 0) {
-    session_broken("the worker closed the connection");
+    cut_report(connection, "the worker closed the connection");
     return 1;
   }
+  reader->received += (uint64_t)count;
   size_t rest = (size_t)count;
   if (message.msg_iovlen == 2) {
     size_t part = rest < vector[0].iov_len ? rest : vector[0].iov_len;
@@ -309,6 +313,7 @@ int reader_receive(struct connection *connection, bool wait) {
 
 void reader_parse(struct connection *connection) {
   if (session_alive() && !parse(connection)) session_malformed("a frame that is none");
+  if (connection_resumable(connection)) control_acknowledge(connection, false);
 }
 
 bool reader_begin(struct connection *connection) { return lock_try(&connection->reader.role); }
@@ -321,6 +326,7 @@ void reader_take(struct connection *connection) {
 void reader_end(struct connection *connection) {
   lock_release(&connection->reader.role);
   calls_appoint(connection);
+  control_pass_on(connection);
 }
 
 static void fail_calls(void) {

@@ -5,9 +5,11 @@
 #include "core/trace.h"
 #include "transport/agent.h"
 #include "transport/calls.h"
+#include "transport/cut.h"
 #include "transport/poll.h"
 #include "transport/reader.h"
 #include "transport/ring.h"
+#include "transport/sender.h"
 #include "transport/session_state.h"
 
 #include <poll.h>
@@ -39,6 +41,7 @@ static void step(struct connection *connection) {
     }
   }
   if (got) reader_parse(connection);
+  if (atomic_load_explicit(&connection->acknowledgement.due, memory_order_relaxed)) sender_acknowledge(connection);
   if (!session_alive()) calls_fail(connection, session_answer());
 }
 
@@ -52,7 +55,7 @@ void call_await(struct call *call) {
       atomic_compare_exchange_strong(&call->word, &word, WORD_IDLE);
     }
     if (reader_begin(connection)) {
-      while (atomic_load(&call->word) != WORD_DONE) {
+      while (atomic_load(&call->word) != WORD_DONE && !cut_now(connection)) {
         if (session_alive()) {
           step(connection);
         } else {
@@ -60,7 +63,9 @@ void call_await(struct call *call) {
         }
       }
       reader_end(connection);
-      return;
+      if (atomic_load(&call->word) == WORD_DONE) return;
+      cut_wait(connection);
+      continue;
     }
     word = WORD_IDLE;
     if (atomic_compare_exchange_strong(&call->word, &word, WORD_ASLEEP)) {

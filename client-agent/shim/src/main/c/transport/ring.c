@@ -35,18 +35,18 @@ uint64_t *ring_begin(struct connection *connection, uint32_t bytes) {
     }
     uint64_t lapLeft = RING_BYTES - ring->head % RING_BYTES;
     uint64_t begin = bytes <= lapLeft ? ring->head : ring->head + lapLeft;
-    if (LIKELY(begin + bytes <= ring->tailSeen + RING_BYTES)) {
+    if (LIKELY(begin + bytes <= ring->freedSeen + RING_BYTES)) {
       ring->begun = begin;
       ring->end = begin + bytes;
       return (uint64_t *)(void *)(ring->bytes + begin % RING_BYTES);
     }
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    if (tail != ring->tailSeen) {
-      ring->tailSeen = tail;
+    uint64_t freed = atomic_load_explicit(&ring->freed, memory_order_acquire);
+    if (freed != ring->freedSeen) {
+      ring->freedSeen = freed;
       continue;
     }
     lock_release(&ring->lock);
-    sender_make_room(connection, tail);
+    sender_make_room(connection, freed);
     lock_take(&ring->lock);
   }
 }

@@ -7,6 +7,9 @@
 /** Writes what has gathered, unless somebody else is writing, who then does. */
 void sender_drain(struct connection *connection);
 
+/** Sends an acknowledgement that is due; the caller has the role of the reader. */
+void sender_acknowledge(struct connection *connection);
+
 /** Sends all that has gathered. */
 void sender_flush(struct connection *connection);
 
@@ -14,8 +17,14 @@ void sender_flush(struct connection *connection);
 CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data,
                      uint64_t dataBytes);
 
-/** Waits until something has been written beyond `tail`; the ring is not locked. */
-void sender_make_room(struct connection *connection, uint64_t tail);
+/** Waits until more of the ring than up to `freed` is free; the ring is not locked. */
+void sender_make_room(struct connection *connection, uint64_t freed);
+
+/**
+ * Sends all that has gathered and then the last frame of a stream that can be resumed, but waits no longer than until
+ * then, and not at all if it is cut.
+ */
+bool sender_last(struct connection *connection, const void *frame, uint32_t bytes, uint64_t untilNanos);
 
 /** Sends all that has gathered on all connections. */
 void connections_flush(void);

@@ -12,12 +12,13 @@
 #include "transport/device_table.h"
 #include "transport/reader.h"
 #include "transport/replies.h"
+#include "transport/resume.h"
 #include "transport/ring.h"
 #include "transport/sender.h"
+#include "transport/stream_options.h"
 #include "transport/visible_devices.h"
+#include "transport/watch.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static CUresult fail(CUresult failure, const char *problem) {
 }
 
 static void close_all(void) {
-  int list[MAX_CONNECTIONS + 1];
+  int list[SESSION_DESCRIPTORS];
   for (uint32_t i = session_descriptors(list); i; i--) close(list[i - 1]);
 }
 
@@ -104,13 +105,13 @@ static CUresult attach(void) {
   connectionCount = attachment->connectionCount;
   bool opened = true;
   for (uint32_t i = 0; i < connectionCount; i++) {
-    int on = 1;
     connections[i].stream = attachment->connections[i].stream;
-    setsockopt(connections[i].stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    stream_options(connections[i].stream, attachment->resumeWindow != 0);
     opened &= ring_open(&connections[i]) && reader_open(&connections[i]);
   }
   set_state(SESSION_ATTACHED);
   result = opened ? read_welcomes() : CUDA_ERROR_OUT_OF_MEMORY;
+  if (!result && !resume_enable(attachment)) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result) {
     set_state(SESSION_NONE);
     close_all();
@@ -118,6 +119,7 @@ static CUresult attach(void) {
     return result;
   }
   introduce(attachment);
+  watch_begin();
   for (uint32_t i = 0; i < connectionCount; i++) {
     log_line(LOG_INFO, "session %s on %s, attached in %llu ms", attachment->connections[i].session,
              attachment->connections[i].server, (unsigned long long)((now_nanos() - start) / 1000000));
@@ -139,9 +141,23 @@ CUresult session_attach(void) {
 
 ON_SESSION_LOST(trace_write);
 
-/** Runs at the end of a process that used CUDA. */
+/** Tells the workers that the program has ended: a broken connection alone would leave them waiting for it. */
+static void say_goodbye(void) {
+  enum { PATIENCE_NANOS = 1000000000 };
+  if (!connection_resumable(&connections[0]) || !session_alive()) return;
+  const uint64_t frame = FRAME(sizeof frame, OP_goodbye, 0);
+  uint64_t until = now_nanos() + PATIENCE_NANOS;
+  for (uint32_t i = 0; i < connectionCount; i++) sender_last(&connections[i], &frame, sizeof frame, until);
+  session_end();
+}
+
+/**
+ * Runs at the end of a process that used CUDA, after the functions of atexit and the destructors of what needs the
+ * library: the CUDA runtime's own end has made its calls.
+ */
 __attribute__((destructor)) static void finish(void) {
   if (session.state != SESSION_NONE) trace_write();
+  say_goodbye();
 }
 
 static void session_reset(void) {

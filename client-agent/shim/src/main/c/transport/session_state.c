@@ -16,10 +16,18 @@ CUresult session_answer(void) {
   return state == SESSION_LOST ? session.failure : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]) {
+uint32_t session_descriptors(int list[SESSION_DESCRIPTORS]) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < connectionCount; i++) list[count++] = connections[i].stream;
   if (session.agent != connections[0].stream) list[count++] = session.agent;
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    if (!connection_resumable(&connections[i])) continue;
+    struct cut *cut = &connections[i].cut;
+    int more[] = {cut->holder, atomic_load(&cut->agent), atomic_load(&cut->stream)};
+    for (int j = 0; j < 3; j++) {
+      if (more[j] >= 0) list[count++] = more[j];
+    }
+  }
   return count;
 }
 
@@ -34,10 +42,12 @@ static bool become_lost(CUresult failure) {
 
 static void give_up(const char *cause) {
   log_line(LOG_ERROR, "the session is lost: %s; CUDA calls now fail, start the program again", cause);
-  int list[MAX_CONNECTIONS + 1];
+  int list[SESSION_DESCRIPTORS];
   for (uint32_t i = session_descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
   FOR_EACH_HOOK(session_lost, lost_hook, hook) (*hook)();
 }
+
+void session_end(void) { become_lost(CUDA_ERROR_DEINITIALIZED); }
 
 CUresult session_lose(CUresult failure, const char *cause) {
   if (become_lost(failure)) give_up(cause);

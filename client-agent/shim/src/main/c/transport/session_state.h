@@ -49,7 +49,13 @@ CUresult session_broken(const char *cause);
 /** Ends the session because the worker sent what it must not. */
 CUresult session_malformed(const char *what);
 
-/** Forgets the session in a forked child. */
+/** Ends the session without a word, because the process ends. */
+void session_end(void);
 
-/** The descriptors of the session, each once: call streams, then the agent's if it is none of them. */
-uint32_t session_descriptors(int list[MAX_CONNECTIONS + 1]);
+enum { SESSION_DESCRIPTORS = 4 * MAX_CONNECTIONS + 1 };
+
+/**
+ * The descriptors of the session, each once: call streams, the agent's if it is none of them, and those that resuming
+ * added.
+ */
+uint32_t session_descriptors(int list[SESSION_DESCRIPTORS]);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/writer.h"
 
+#include "core/background.h"
+#include "transport/control.h"
+#include "transport/cut.h"
 #include "transport/sender.h"
 #include "transport/session_state.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
 enum {
   TICK_NANOS = 50000,
   QUIET_TICKS = 8,
-  STACK_BYTES = 256 << 10,
 };
+
+/** Returns whether there is something to write. */
+static bool work(struct connection *connection) {
+  return atomic_load(&connection->ring.published) != atomic_load(&connection->ring.tail) ||
+         atomic_load(&connection->acknowledgement.due);
+}
 
 static void *writer_run(void *argument) {
   struct connection *connection = argument;
@@ -25,15 +30,15 @@ static void *writer_run(void *argument) {
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
+    cut_wait(connection);
     uint64_t published = atomic_load_explicit(&connection->ring.published, memory_order_acquire);
-    if (published != atomic_load_explicit(&connection->ring.tail, memory_order_relaxed)) sender_drain(connection);
+    if (work(connection)) sender_drain(connection);
     quiet = published == seen ? quiet + 1 : 0;
     seen = published;
     if (quiet < QUIET_TICKS) continue;
     atomic_store(&connection->writer.state, WRITER_ASLEEP);
     // A thread that publishes after this line sees that we sleep; frames that are there by now are ours to write.
-    if (atomic_load(&connection->ring.published) !=
-        atomic_load(&connection->ring.tail)) {
+    if (work(connection)) {
       atomic_store(&connection->writer.state, WRITER_AWAKE);
     } else {
       while (atomic_load(&connection->writer.state) == WRITER_ASLEEP) {
@@ -44,22 +49,6 @@ static void *writer_run(void *argument) {
   }
   atomic_store(&connection->writer.state, WRITER_ABSENT);
   return NULL;
-}
-
-/** Starts the thread with all signals blocked, so that no handler of the program runs on it. */
-static bool writer_start(struct connection *connection) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  bool started = pthread_create(&thread, &attributes, writer_run, connection) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return started;
 }
 
 bool writer_wake(struct connection *connection) {
@@ -75,10 +64,15 @@ bool writer_wake(struct connection *connection) {
   lock_take(&connection->writer.starting);
   if (atomic_load(&connection->writer.state) == WRITER_ABSENT) {
     atomic_store(&connection->writer.state, WRITER_AWAKE);
-    if (!writer_start(connection)) {
+    if (!background_start(writer_run, connection)) {
       atomic_store(&connection->writer.state, WRITER_IMPOSSIBLE);
     }
   }
   lock_release(&connection->writer.starting);
   return atomic_load(&connection->writer.state) != WRITER_IMPOSSIBLE;
 }
+
+static void acknowledge(struct connection *connection) {
+  if (!writer_wake(connection)) sender_drain(connection);
+}
+ON_ACKNOWLEDGE(acknowledge);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/agent_resume.h"
+
+#include "transport/agent.h"
+#include "transport/text_message.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void describe(struct text_message *message, const struct cut *cut, bool holds) {
+  char window[16];
+  snprintf(window, sizeof window, "%u", cut->windowSeconds);
+  agent_introduce(message, "resume");
+  text_add(message, "session", cut->session);
+  text_add(message, "session_key", cut->key);
+  text_add(message, "server", cut->server);
+  text_add(message, "resume_window", window);
+  text_add(message, "holds", holds ? "1" : "0");
+}
+
+static enum resume_answer refusal(const struct text_message *answer, char *problem, size_t problemBytes) {
+  char cause[32];
+  text_get(answer, "cause", cause, sizeof cause);
+  text_get(answer, "message", problem, problemBytes);
+  if (!*problem) snprintf(problem, problemBytes, "the agent refused, and did not say why");
+  bool never = strcmp(cause, "refused") == 0 || strcmp(cause, "denied") == 0 || strcmp(cause, "protocol") == 0;
+  return never ? RESUME_NEVER : RESUME_LATER;
+}
+
+/** Asks on a connection to the agent. */
+static enum resume_answer ask(struct text_message *message, struct cut *cut, int agent, bool holds, char *problem,
+                              size_t problemBytes) {
+  char type[32];
+  describe(message, cut, holds);
+  snprintf(problem, problemBytes, "the agent hung up without an answer");
+  if (!text_send(message, agent) || !text_receive(message, agent)) return RESUME_LATER;
+  text_get(message, "type", type, sizeof type);
+  if (strcmp(type, "refused") == 0) return refusal(message, problem, problemBytes);
+  if (strcmp(type, "resumed") != 0) {
+    snprintf(problem, problemBytes, "the agent answers '%s': it is of a version that cannot resume", type);
+    return RESUME_NEVER;
+  }
+  int stream = agent_receive_descriptor(agent);
+  if (stream < 0) return RESUME_LATER;
+  atomic_store(&cut->stream, stream);
+  return RESUME_GRANTED;
+}
+
+enum resume_answer agent_resume(struct connection *connection, bool holds, int patienceSeconds, char *problem,
+                                size_t problemBytes) {
+  struct cut *cut = &connection->cut;
+  struct text_message *message = malloc(sizeof *message);
+  if (!message) {
+    snprintf(problem, problemBytes, "no memory to ask the agent");
+    return RESUME_LATER;
+  }
+  enum resume_answer answer = RESUME_LATER;
+  int agent = agent_connect_now(problem, problemBytes);
+  if (agent >= 0) {
+    atomic_store(&cut->agent, agent);
+    agent_limit_waits(agent, patienceSeconds);
+    answer = ask(message, cut, agent, holds, problem, problemBytes);
+    if (answer != RESUME_GRANTED || !holds) {
+      atomic_store(&cut->agent, -1);
+      close(agent);
+    }
+  }
+  free(message);
+  return answer;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/agent_socket.h"
+
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DEFAULT_SOCKET "/run/gpupool/agent.sock"
+
+int agent_patience(void) {
+  enum { DEFAULT_SECONDS = 60, MOST_SECONDS = 24 * 60 * 60 };
+  const char *configured = getenv("GPUPOOL_ATTACH_TIMEOUT");
+  char *end;
+  if (!configured || !*configured) return DEFAULT_SECONDS;
+  long seconds = strtol(configured, &end, 10);
+  if (!*end && seconds >= 0 && seconds <= MOST_SECONDS) return (int)seconds;
+  log_line(LOG_WARN, "GPUPOOL_ATTACH_TIMEOUT=%s is no number of seconds up to %d: %d are taken",
+           configured, MOST_SECONDS, DEFAULT_SECONDS);
+  return DEFAULT_SECONDS;
+}
+
+void agent_limit_waits(int descriptor, int seconds) {
+  struct timeval limit = {.tv_sec = seconds};
+  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+/** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
+static int connect_to(const char *name) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length == 0 || length >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  memcpy(address.sun_path, name, length);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  if (name[0] == '@') {
+    address.sun_path[0] = '\0';
+  } else {
+    size++;
+  }
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -1;
+  agent_limit_waits(descriptor, agent_patience());
+  while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
+    if (errno == EINTR) continue;
+    int saved = errno;
+    close(descriptor);
+    errno = saved;
+    return -1;
+  }
+  return descriptor;
+}
+
+/** Connects to the agent; in a pod it is the agent of the node, which is away for some seconds while it is replaced. */
+static int connect_in_pod(const char *name) {
+  enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
+  const char *lease = getenv("GPUPOOL_LEASE");
+  int tries = lease && strncmp(lease, "pod/", 4) == 0 ? TRIES : 1;
+  int descriptor;
+  while ((descriptor = connect_to(name)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) && --tries > 0) {
+    usleep(PAUSE_MICROSECONDS);
+  }
+  return descriptor;
+}
+
+static int connect_to_agent(bool patient, char *problem, size_t problemBytes) {
+  const char *configured = getenv("GPUPOOL_AGENT");
+  if (configured && *configured) {
+    int descriptor = patient ? connect_in_pod(configured) : connect_to(configured);
+    if (descriptor < 0) {
+      snprintf(problem, problemBytes,
+               "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"
+               " with 'gpupool run -- PROGRAM'",
+               configured, strerror(errno));
+    }
+    return descriptor;
+  }
+  int descriptor = connect_to(DEFAULT_SOCKET);
+  int first = errno;
+  if (descriptor >= 0) return descriptor;
+  const char *runtime = getenv("XDG_RUNTIME_DIR");
+  if (runtime && *runtime) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/gpupool/agent.sock", runtime);
+    descriptor = connect_to(path);
+    if (descriptor >= 0) return descriptor;
+  }
+  snprintf(problem, problemBytes,
+           "no agent at " DEFAULT_SOCKET ": %s; start one with 'gpupool agent', or run the program with"
+           " 'gpupool run -- PROGRAM'",
+           strerror(first));
+  return -1;
+}
+
+int agent_connect(char *problem, size_t problemBytes) { return connect_to_agent(true, problem, problemBytes); }
+
+int agent_connect_now(char *problem, size_t problemBytes) { return connect_to_agent(false, problem, problemBytes); }
+
+int agent_receive_descriptor(int agent) {
+  char byte;
+  struct iovec vector = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(4 * sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &vector,
+      .msg_iovlen = 1,
+      .msg_control = &control,
+      .msg_controllen = sizeof control,
+  };
+  ssize_t count;
+  do {
+    count = recvmsg(agent, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  int stream = -1;
+  if (count != 1) return stream;
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    size_t descriptors = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < descriptors; i++) {
+      int descriptor;
+      memcpy(&descriptor, CMSG_DATA(at) + i * sizeof descriptor, sizeof descriptor);
+      if (stream < 0) {
+        stream = descriptor;
+      } else {
+        close(descriptor);
+      }
+    }
+  }
+  return stream;
+}

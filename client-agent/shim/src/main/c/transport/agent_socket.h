@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unix socket of the machine's agent: connecting to it, and descriptors that come over it.
+#pragma once
+
+#include <stddef.h>
+
+/**
+ * A connection to the machine's agent; -1 and what was wrong and what to do if there is none. Calls
+ * on it give up after agent_patience().
+ */
+int agent_connect(char *problem, size_t problemBytes);
+
+/** The same, but an agent of a node that is away for a moment is not waited for. */
+int agent_connect_now(char *problem, size_t problemBytes);
+
+/** Receives the byte that carries a call stream; -1 if none came. */
+int agent_receive_descriptor(int agent);
+
+/** The seconds for which agent and worker may be silent while a session begins; 0: no limit. */
+int agent_patience(void);
+
+/** Has calls on a socket give up with EAGAIN after so long; 0: never. */
+void agent_limit_waits(int descriptor, int seconds);

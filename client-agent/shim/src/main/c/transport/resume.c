@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/resume.h"
+
+#include "core/background.h"
+#include "core/log.h"
+#include "transport/agent_resume.h"
+#include "transport/calls.h"
+#include "transport/control.h"
+#include "transport/cut.h"
+#include "transport/reader.h"
+#include "transport/retained.h"
+#include "transport/sender.h"
+#include "transport/session_state.h"
+#include "transport/stream_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+  FIRST_PAUSE_NANOS = 100000000,
+  MOST_PAUSE_NANOS = 1000000000,
+  GRACE_SECONDS = 2,     // after the window: the worker may still end the session with the reason
+  ANSWER_SECONDS = 10,   // within which agent and worker answer
+  BURST_SECONDS = 10,
+  MOST_IN_BURST = 24,    // cuts after which there is a pause: servers end sessions that resume too often
+  PROBLEM_BYTES = 1100,
+};
+
+static const uint64_t NANOS = 1000000000;
+
+static double seconds_since(uint64_t nanos) { return (double)(now_nanos() - nanos) / (double)NANOS; }
+
+/** Ends the session, because this connection does not come back. */
+static void lose(struct connection *connection, const char *problem) {
+  const struct cut *cut = &connection->cut;
+  char cause[PROBLEM_BYTES + 512];
+  snprintf(cause, sizeof cause, "the connection to %s was lost %.1f s ago (%s) and cannot be resumed: %s", cut->server,
+           seconds_since(cut->sinceNanos), cut->cause, problem);
+  session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, cause);
+}
+
+/** The descriptor that tells the agent of a connection's session that this process lives; -1: a call stream did. */
+static int holder_of(const struct connection *connection) {
+  if (connection->cut.holder >= 0) return connection->cut.holder;
+  return session.agent != connections[0].stream ? session.agent : -1;
+}
+
+/** Returns whether the agent at the other end is still there. */
+static bool agent_lives(int agent) {
+  char byte;
+  if (agent < 0) return false;
+  ssize_t got = recv(agent, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+}
+
+/** Ends the session if the agent has told why it ended; true if so. */
+static bool ended_by_agent(const struct connection *connection) {
+  char reason[PROBLEM_BYTES];
+  int agent = holder_of(connection);
+  if (agent < 0 || !agent_reason(agent, reason, sizeof reason)) return false;
+  session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
+  return true;
+}
+
+static bool receive_all(int stream, void *to, size_t bytes) {
+  uint8_t *at = to;
+  while (bytes) {
+    ssize_t got = recv(stream, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= (size_t)got;
+  }
+  return true;
+}
+
+/** Takes the frame by which the worker ends the session. */
+static void take_fatal(int stream, const struct answer_header *header) {
+  char text[CONNECTION_TEXT_BYTES + 1] = "";
+  size_t bytes = header->length - sizeof *header;
+  receive_all(stream, text, bytes < CONNECTION_TEXT_BYTES ? bytes : CONNECTION_TEXT_BYTES);
+  session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE, text);
+}
+
+/** Tells the worker where its answers go on, and turns to where it has the requests go on. */
+static bool agree(struct connection *connection, int stream, int seconds) {
+  struct resume_request request = {
+      .length = sizeof request, .op = CONTROL_RESUME, .received = control_position(connection)};
+  struct answer_header header;
+  uint64_t position;
+  agent_limit_waits(stream, seconds);
+  if (send(stream, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return false;
+  if (!receive_all(stream, &header, sizeof header)) return false;
+  if (header.kind == ANSWER_FATAL && header.length >= sizeof header) {
+    take_fatal(stream, &header);
+    return false;
+  }
+  if (header.kind != ANSWER_RESUMED || header.length != sizeof header + sizeof position) {
+    session_malformed("something else on a resumed stream than its position");
+    return false;
+  }
+  if (!receive_all(stream, &position, sizeof position)) return false;
+  agent_limit_waits(stream, 0);
+  uint64_t acknowledged = retained_begin(connection);
+  if (retained_rewind(connection, position)) return true;
+  char what[160];
+  snprintf(what, sizeof what, "%llu bytes as the position to resume at, after it had acknowledged %llu of %llu",
+           (unsigned long long)position, (unsigned long long)acknowledged,
+           (unsigned long long)connection->retained.end);
+  session_malformed(what);
+  return false;
+}
+
+/** Puts the new stream in the place of the former one. */
+static bool replace(struct connection *connection, bool holds) {
+  struct cut *cut = &connection->cut;
+  int stream = atomic_load(&cut->stream);
+  stream_options(stream, true);
+  if (dup3(stream, connection->stream, O_CLOEXEC) < 0) return false;
+  if (!holds) return true;
+  if (cut->holder >= 0) close(cut->holder);
+  cut->holder = atomic_exchange(&cut->agent, -1);
+  return true;
+}
+
+static void close_attempt(struct cut *cut) {
+  int stream = atomic_exchange(&cut->stream, -1), agent = atomic_exchange(&cut->agent, -1);
+  if (stream >= 0) close(stream);
+  if (agent >= 0) close(agent);
+}
+
+/** The time until the session is given up. */
+static uint64_t left_nanos(const struct connection *connection) {
+  const struct cut *cut = &connection->cut;
+  uint64_t until = cut->sinceNanos + (cut->windowSeconds + GRACE_SECONDS) * NANOS, now = now_nanos();
+  return now < until ? until - now : 0;
+}
+
+/** Tries once; true if the connection is whole again. */
+static bool attempt(struct connection *connection, char *problem) {
+  struct cut *cut = &connection->cut;
+  uint64_t left = left_nanos(connection) / NANOS + 1;
+  int seconds = left < ANSWER_SECONDS ? (int)left : ANSWER_SECONDS;
+  bool holds = !agent_lives(holder_of(connection));
+  enum resume_answer answer = agent_resume(connection, holds, seconds, problem, PROBLEM_BYTES);
+  if (answer == RESUME_NEVER && !ended_by_agent(connection)) lose(connection, problem);
+  bool resumed = false;
+  if (answer == RESUME_GRANTED && session_alive()) {
+    snprintf(problem, PROBLEM_BYTES, "the new connection broke, too");
+    resumed = agree(connection, atomic_load(&cut->stream), seconds) && replace(connection, holds);
+  }
+  close_attempt(cut);
+  return resumed;
+}
+
+/** Waits for so long, or until the session is lost. */
+static void wait_for(struct connection *connection, uint64_t nanos) {
+  struct timespec time = {(time_t)(nanos / NANOS), (long)(nanos % NANOS)};
+  futex_wait(&connection->cut.state, CUT_NOW, &time);
+}
+
+/** Waits if the connection was cut often of late. */
+static void calm(struct connection *connection) {
+  struct cut *cut = &connection->cut;
+  if (cut->sinceNanos - cut->burstNanos > BURST_SECONDS * NANOS) {
+    cut->burstNanos = cut->sinceNanos;
+    cut->burst = 0;
+  }
+  if (++cut->burst > MOST_IN_BURST) wait_for(connection, MOST_PAUSE_NANOS);
+}
+
+/** Tries until the connection is whole or the session lost. Both roles are held. */
+static void resume(struct connection *connection) {
+  char problem[PROBLEM_BYTES] = "no answer";
+  uint64_t pause = FIRST_PAUSE_NANOS;
+  calm(connection);
+  while (session_alive() && !ended_by_agent(connection) && !attempt(connection, problem)) {
+    uint64_t left = left_nanos(connection);
+    if (!left) lose(connection, problem);
+    wait_for(connection, left < pause ? left : pause);
+    pause = 2 * pause < MOST_PAUSE_NANOS ? 2 * pause : MOST_PAUSE_NANOS;
+  }
+}
+
+static void *resume_run(void *argument) {
+  struct connection *connection = argument;
+  struct cut *cut = &connection->cut;
+  prctl(PR_SET_NAME, "gpupool-resume");
+  // The threads that have the roles leave them when they see the cut.
+  lock_take(&connection->ring.role);
+  lock_take(&connection->reader.role);
+  if (!ended_by_agent(connection)) {
+    log_line(LOG_WARN, "lost the connection to %s (%s); resuming for up to %u s", cut->server, cut->cause,
+             cut->windowSeconds);
+    control_rewind(connection);
+    resume(connection);
+  }
+  if (session_alive()) {
+    log_line(LOG_WARN, "connected to %s again after %.1f s", cut->server, seconds_since(cut->sinceNanos));
+    cut_end(connection);
+  } else {
+    calls_fail(connection, session_answer());
+  }
+  reader_end(connection);
+  lock_release(&connection->ring.role);
+  sender_drain(connection);
+  return NULL;
+}
+
+static void resume_begin(struct connection *connection) {
+  if (!background_start(resume_run, connection)) {
+    lose(connection, "no thread can be started");
+  }
+}
+ON_CUT(resume_begin);
+
+bool resume_enable(const struct attachment *attachment) {
+  if (!attachment->resumeWindow) return true;
+  for (uint32_t i = 0; i < connectionCount; i++) {
+    const struct attached_connection *attached = &attachment->connections[i];
+    struct cut *cut = &connections[i].cut;
+    if (!retained_open(&connections[i])) return false;
+    snprintf(cut->server, sizeof cut->server, "%s", attached->server);
+    snprintf(cut->session, sizeof cut->session, "%s", attached->session);
+    snprintf(cut->key, sizeof cut->key, "%s", attached->sessionKey);
+    cut->holder = cut->agent = cut->stream = -1;
+    connections[i].acknowledgement.askedAfter = UINT64_MAX;
+    cut->windowSeconds = attachment->resumeWindow;
+  }
+  return true;
+}
