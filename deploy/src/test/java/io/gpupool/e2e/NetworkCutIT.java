@@ -4,6 +4,7 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.gpupool.control.v1.SessionInfo;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -51,6 +52,25 @@ class NetworkCutIT {
       network().heal();
       busy.assertWorkedSteadily();
       idle.assertWorks();
+      assertThat(pool.leases()).hasSize(2);
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  /** Longer than both ends wait before they give the connection up. */
+  @Test
+  void cut_thatBothEndsNotice_isSurvived() throws Exception {
+    try (Tenant busy = run("60s");
+        Tenant waiting = run("60s")) {
+      busy.ask("steady");
+      waiting.tell("work 2000");
+      network().cut();
+      Thread.sleep(Duration.ofSeconds(12));
+      assertThat(pool.sessions())
+          .allMatch(session -> session.getState() == SessionInfo.State.STATE_DISCONNECTED);
+      network().heal();
+      busy.assertWorkedSteadily();
+      assertThat(waiting.answer("work")).containsExactly(0L);
       assertThat(pool.leases()).hasSize(2);
     }
     pool.awaitFreeBytes(GPU_BYTES);

@@ -42,6 +42,7 @@ class DevScriptTest {
         "fuzz",
         "cuda",
         "crash",
+        "cuts",
         "controller",
         "cluster",
         "outage",
