@@ -114,7 +114,15 @@ class ResumeIT {
 
   private static Program.Ended run(Run program) {
     List<Object> line = new ArrayList<>(List.of(Distribution.gpupool().toString(), "run"));
-    line.addAll(List.of("--pool", CutProxy.HOST + ":" + pool.controlPort(), "-m", "512Mi", "--"));
+    line.addAll(
+        List.of(
+            "--pool",
+            CutProxy.HOST + ":" + pool.controlPort(),
+            "-m",
+            "512Mi",
+            "--resume-window",
+            "60s",
+            "--"));
     line.addAll(program.command);
     return Program.of(line.toArray()).run(RUNNING);
   }

@@ -108,7 +108,8 @@ class PoolServerIT {
 
   @Test
   void lease_connectionToItsHolderBreaks_itsProgramsGoOn() throws Exception {
-    Pool.Held held = pool.lease(1);
+    Pool.Held held =
+        pool.lease(LeaseRequest.newBuilder().setFraction(1).setResumeWindowMillis(60_000));
     try (Pool.Stream stream = pool.connect(pool.session(held.lease()))) {
       assertThat(stream.answer().isAccepted()).isTrue();
       held.stream().cancel(null);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.EndSessionRequest;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
@@ -39,7 +40,7 @@ class SessionResumeIT {
 
   @Test
   void resume_afterTheStreamBroke_sameWorkerHasTheNextStream() throws Exception {
-    Pool.Held held = pool.lease(0.5);
+    Pool.Held held = pool.lease(half());
     OpenSessionReply opened = pool.session(held.lease());
     assertThat(opened.getResumeWindowMillis()).isPositive();
     try (Pool.Stream first = pool.connect(opened)) {
@@ -62,7 +63,7 @@ class SessionResumeIT {
 
   @Test
   void resume_keyUsedTwice_isRefused() throws Exception {
-    Pool.Held held = pool.lease(0.5);
+    Pool.Held held = pool.lease(half());
     OpenSessionReply opened = pool.session(held.lease());
     try (Pool.Stream first = pool.connect(opened)) {
       assertThat(first.answer().isAccepted()).isTrue();
@@ -81,7 +82,7 @@ class SessionResumeIT {
 
   @Test
   void endSession_whileDisconnected_endsItAtOnce() throws Exception {
-    Pool.Held held = pool.lease(0.5);
+    Pool.Held held = pool.lease(half());
     OpenSessionReply opened = pool.session(held.lease());
     try (Pool.Stream first = pool.connect(opened)) {
       assertThat(first.answer().isAccepted()).isTrue();
@@ -133,5 +134,9 @@ class SessionResumeIT {
 
   private static List<SessionInfo> sessions() {
     return pool.stub.listSessions(ListRequest.getDefaultInstance()).getSessionsList();
+  }
+
+  private static LeaseRequest.Builder half() {
+    return LeaseRequest.newBuilder().setFraction(0.5).setResumeWindowMillis(60_000);
   }
 }

@@ -40,9 +40,6 @@ public final class LeaseCall implements HeldLease {
   /** The time after which a holder gives up, unless its lease has a longer resume window. */
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-  /** The resume window of a lease that was asked for without one. */
-  private static final long DEFAULT_RESUME_WINDOW_MILLIS = 60_000;
-
   /**
    * The time in which a waiting request looks for a server; etcd may have to elect a leader first.
    */
@@ -206,10 +203,7 @@ public final class LeaseCall implements HeldLease {
   }
 
   private long resumeWindowNanos() {
-    return TimeUnit.MILLISECONDS.toNanos(
-        request.hasResumeWindowMillis()
-            ? request.getResumeWindowMillis()
-            : DEFAULT_RESUME_WINDOW_MILLIS);
+    return TimeUnit.MILLISECONDS.toNanos(request.getResumeWindowMillis());
   }
 
   /** Repeats a request whose server is gone; by its id it keeps its position. */

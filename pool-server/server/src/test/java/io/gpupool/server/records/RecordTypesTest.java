@@ -117,12 +117,11 @@ class RecordTypesTest {
   }
 
   @Test
-  void grant_recordedBeforeThereWereResumeWindows_hasTheUsualOne() throws Exception {
+  void grant_recordedBeforeThereWereResumeWindows_hasNone() throws Exception {
     ByteString written = RecordTypes.GRANTS.encoder().apply(grant());
     ByteString older =
         LeaseRecord.parseFrom(written).toBuilder().clearResumeWindowMillis().build().toByteString();
-    assertThat(RecordTypes.GRANTS.decoder().decode(older).limits().resumeWindowMillis())
-        .isEqualTo(60_000);
+    assertThat(RecordTypes.GRANTS.decoder().decode(older).limits().resumeWindowMillis()).isZero();
   }
 
   private static <T> void assertRoundTrip(RecordType<T> kind, T value) throws StateException {

@@ -81,7 +81,7 @@ public final class ServedSessions {
 
   /** Opens a session on a lease of its own that is never idle for too long. */
   public Session open(Principal principal) throws Exception {
-    return open(principal, LeaseLimits.NONE);
+    return open(principal, new LeaseLimits(0, 0, 0, 60_000));
   }
 
   /** Opens a session on a lease of its own. */

@@ -213,7 +213,7 @@ class SessionResumeTest {
 
   @Test
   void disconnected_programWaitedForTheGpu_leaseIsIdle() throws Exception {
-    Session waiting = served.open(blue, new LeaseLimits(8000, 0));
+    Session waiting = served.open(blue, new LeaseLimits(8000, 0, 0, 60_000));
     List<String> ended = new ArrayList<>();
     ground.leases.hold(waiting.lease(), ended::add);
     LinkedWorker ignored = served.attach(waiting);
