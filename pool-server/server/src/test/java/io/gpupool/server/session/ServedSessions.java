@@ -45,28 +45,36 @@ public final class ServedSessions {
 
   public ServedSessions(Ground ground) {
     this.ground = ground;
-    sessions =
-        new Sessions(
-            ground.leases,
-            ground.tokens,
-            new WorkerPool(
-                new WorkerLaunch(
-                    new WorkerCommand(List.of()),
-                    "",
-                    List.of(),
-                    Map.of(),
-                    DriverStart.NEVER,
-                    Sandbox.none()),
-                0,
-                false,
-                ground.timers,
-                Runnable::run,
-                task -> {}),
-            ground.timers,
-            Runnable::run,
-            new PeerDialer(ground.capacity.members(), LOOPS, null),
-            new SessionOptions(SessionLimits.DEFAULT, new EndlessMemory(), Map.of()),
-            Runnable::run);
+    sessions = sessions(ground, workers(ground), new EndlessMemory());
+  }
+
+  /** Makes a pool of workers that starts no processes. */
+  static WorkerPool workers(Ground ground) {
+    return new WorkerPool(
+        new WorkerLaunch(
+            new WorkerCommand(List.of()),
+            "",
+            List.of(),
+            Map.of(),
+            DriverStart.NEVER,
+            Sandbox.none()),
+        0,
+        false,
+        ground.timers,
+        Runnable::run,
+        task -> {});
+  }
+
+  static Sessions sessions(Ground ground, WorkerPool workers, HostMemory memory) {
+    return new Sessions(
+        ground.leases,
+        ground.tokens,
+        workers,
+        ground.timers,
+        Runnable::run,
+        new PeerDialer(ground.capacity.members(), LOOPS, null),
+        new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
+        Runnable::run);
   }
 
   /** Makes a tenant with a token. */

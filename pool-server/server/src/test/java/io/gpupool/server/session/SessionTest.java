@@ -18,11 +18,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.rejection.RefusedException;
-import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.stream.CallStream;
-import io.gpupool.server.worker.DriverStart;
-import io.gpupool.server.worker.WorkerCommand;
-import io.gpupool.server.worker.WorkerLaunch;
 import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.DriverEnvironment;
@@ -43,20 +39,7 @@ class SessionTest {
   private final ManualTimers timers = ground.timers;
   private final Capacity capacity = ground.capacity;
   private final LeaseService leases = ground.leases;
-  private final WorkerPool workers =
-      new WorkerPool(
-          new WorkerLaunch(
-              new WorkerCommand(List.of()),
-              "",
-              List.of(),
-              Map.of(),
-              DriverStart.NEVER,
-              Sandbox.none()),
-          0,
-          false,
-          timers,
-          Runnable::run,
-          task -> {});
+  private final WorkerPool workers = ServedSessions.workers(ground);
   private final WorkerStartQueue starts = new WorkerStartQueue(workers, 2);
   private final List<String> ended = new ArrayList<>();
 

@@ -18,54 +18,24 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.rejection.InvalidRequestException;
-import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.tenant.Tokens;
-import io.gpupool.server.worker.DriverStart;
-import io.gpupool.server.worker.WorkerCommand;
-import io.gpupool.server.worker.WorkerLaunch;
 import io.gpupool.server.worker.WorkerPool;
-import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
-import io.netty.channel.EventLoopGroup;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 class SessionsTest {
   private static final long HOUR_MILLIS = 3_600_000;
-  private static final EventLoopGroup LOOPS = EventLoops.create("sessions-test", 1);
   private final Gpu gpu = PlacementTest.gpu("host:7642", 0, 8L << 30);
   private final Ground ground = new Ground(List.of(gpu));
-  private final WorkerPool workers =
-      new WorkerPool(
-          new WorkerLaunch(
-              new WorkerCommand(List.of()),
-              "",
-              List.of(),
-              Map.of(),
-              DriverStart.NEVER,
-              Sandbox.none()),
-          0,
-          false,
-          ground.timers,
-          Runnable::run,
-          task -> {});
+  private final WorkerPool workers = ServedSessions.workers(ground);
   private final FreeMemory memory = new FreeMemory();
-  private final Sessions sessions =
-      new Sessions(
-          ground.leases,
-          ground.tokens,
-          workers,
-          ground.timers,
-          Runnable::run,
-          new PeerDialer(ground.capacity.members(), LOOPS, null),
-          new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
-          Runnable::run);
+  private final Sessions sessions = ServedSessions.sessions(ground, workers, memory);
 
   @Test
   void join_tokenHasExpiredSinceTheSessionWasOpened_isDenied() throws Exception {
