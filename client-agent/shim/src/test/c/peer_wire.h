@@ -33,7 +33,7 @@ struct frame {
 
 struct peer;
 
-/** What outlives a worker's connection: peer_resume.h. */
+/** The state of a session that outlives its connection; see peer_resume.h. */
 struct peer_resuming;
 
 /** One worker. */

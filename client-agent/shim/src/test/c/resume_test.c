@@ -155,7 +155,7 @@ static void cuts_whileTheRingLaps_keepAllFramesInOrder(void) {
   check_filled(back, MOST, COPIES - 1);
 }
 
-// What is not acknowledged
+// Requests that are not acknowledged
 
 static _Atomic bool flooded;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TCP tells of the other end of a call stream. The network is one of the test's own, whose only link it takes down.
+// Silence of the other end of a call stream, as TCP shows it. The test has a network of its own and takes its link down.
 #include "harness.h"
 #include "transport/stream_options.h"
 

@@ -83,7 +83,7 @@ struct acknowledgement {
 
 enum cut_state { CUT_NONE, CUT_NOW, CUT_LOST };
 
-/** What resumes a connection's session, and whether the connection is cut. */
+/** The resumption of a connection's session: window, names and key, and the cut that it recovers from, if there is one. */
 struct cut {
   uint32_t windowSeconds;  // 0: the session ends with its connection
   _Atomic uint32_t state;  // futex: enum cut_state

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/stream_options.h"
 
+#include "wire.h"
+
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-
-enum {
-  IDLE_SECONDS = 2,
-  PROBE_SECONDS = 1,
-  PROBES = 3,
-  SILENCE_MILLIS = 5000,
-  UNANSWERED_PROBES = 2,  // of a closed window: one may be on its way
-};
 
 static void set(int stream, int level, int option, int value) {
   setsockopt(stream, level, option, &value, sizeof value);
@@ -24,9 +18,9 @@ void stream_options(int stream, bool watched) {
   set(stream, IPPROTO_TCP, TCP_NODELAY, 1);
   if (!watched) return;
   set(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(stream, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
-  set(stream, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS);
-  set(stream, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+  set(stream, IPPROTO_TCP, TCP_KEEPIDLE, SILENCE_IDLE_SECONDS);
+  set(stream, IPPROTO_TCP, TCP_KEEPINTVL, SILENCE_INTERVAL_SECONDS);
+  set(stream, IPPROTO_TCP, TCP_KEEPCNT, SILENCE_PROBES);
 }
 
 bool stream_is_silent(int stream) {
@@ -38,6 +32,6 @@ bool stream_is_silent(int stream) {
   }
   // Bytes that wait for the other end to read are no sign: it answers the probes of its closed window, but these come
   // ever more seldom.
-  bool underWay = info.tcpi_unacked > 0 || (queued > 0 && info.tcpi_probes >= UNANSWERED_PROBES);
+  bool underWay = info.tcpi_unacked > 0 || (queued > 0 && info.tcpi_probes >= SILENCE_WINDOW_PROBES);
   return underWay && info.tcpi_last_ack_recv >= SILENCE_MILLIS;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.os;
 
+import io.gpupool.cuda.SilenceLimits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -17,14 +18,6 @@ public final class TcpWatch {
   private static final int TCP_KEEPCNT = 6;
   private static final int TCP_INFO = 11;
 
-  private static final int IDLE_SECONDS = 2;
-  private static final int INTERVAL_SECONDS = 1;
-  private static final int PROBES = 3;
-  private static final int MAX_SILENCE_MILLIS = 5000;
-
-  /** A probe of a closed receive window is under way for a moment; two of them are not answered. */
-  private static final int UNANSWERED_PROBES = 2;
-
   /*
    * Of struct tcp_info: u8 tcpi_probes, u32 tcpi_unacked, u32 tcpi_last_ack_recv (milliseconds), u32
    * tcpi_notsent_bytes (Linux 4.6). A peer that does not read closes its window: then nothing is
@@ -40,9 +33,9 @@ public final class TcpWatch {
 
   /** Has the kernel probe a connection that is idle. */
   public static void keepAlive(int fd) {
-    if (Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS) == 0) {
-      int ignored = Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, INTERVAL_SECONDS);
-      ignored = Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+    if (Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, SilenceLimits.IDLE_SECONDS) == 0) {
+      int ignored = Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, SilenceLimits.INTERVAL_SECONDS);
+      ignored = Posix.setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, SilenceLimits.PROBES);
       ignored = Posix.setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     }
   }
@@ -62,10 +55,11 @@ public final class TcpWatch {
               : 0;
       boolean unanswered =
           Memory.getInt(info.address() + UNACKED) != 0
-              || unsent > 0 && Memory.getByte(info.address() + PROBES_OUT) >= UNANSWERED_PROBES;
+              || unsent > 0
+                  && Memory.getByte(info.address() + PROBES_OUT) >= SilenceLimits.WINDOW_PROBES;
       return unanswered
           && Integer.compareUnsigned(
-                  Memory.getInt(info.address() + LAST_ACK_RECV), MAX_SILENCE_MILLIS)
+                  Memory.getInt(info.address() + LAST_ACK_RECV), SilenceLimits.MILLIS)
               >= 0;
     }
   }
