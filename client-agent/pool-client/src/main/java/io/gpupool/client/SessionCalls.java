@@ -73,11 +73,9 @@ final class SessionCalls {
 
   private CompletableFuture<OpenedSession> opened(Answer<OpenSessionReply> answer) {
     OpenSessionReply reply = answer.reply();
-    if (!reply.getElsewhere().isEmpty()) {
-      return CompletableFuture.failedFuture(new RedirectException(reply.getElsewhere()));
-    }
     return target(
             answer.server(),
+            reply.getElsewhere(),
             reply.getCallStreamHost(),
             reply.getCallStreamPort(),
             reply.getCallStreamClear())
@@ -113,11 +111,9 @@ final class SessionCalls {
   private CompletableFuture<ResumedSession> resumed(
       SessionId session, Answer<ResumeSessionReply> answer) {
     ResumeSessionReply reply = answer.reply();
-    if (!reply.getElsewhere().isEmpty()) {
-      return CompletableFuture.failedFuture(new RedirectException(reply.getElsewhere()));
-    }
     return target(
             answer.server(),
+            reply.getElsewhere(),
             reply.getCallStreamHost(),
             reply.getCallStreamPort(),
             reply.getCallStreamClear())
@@ -173,8 +169,12 @@ final class SessionCalls {
     return answered;
   }
 
+  /** Fails where another server is to be asked. */
   private CompletableFuture<CallStreamDialer.Target> target(
-      InetSocketAddress server, String host, int port, boolean clear) {
+      InetSocketAddress server, String elsewhere, String host, int port, boolean clear) {
+    if (!elsewhere.isEmpty()) {
+      return CompletableFuture.failedFuture(new RedirectException(elsewhere));
+    }
     return resolve(host, server.getAddress())
         .thenApply(found ->
             new CallStreamDialer.Target(

@@ -37,6 +37,11 @@ public final class StreamKeepAlive {
 
   private StreamKeepAlive() {}
 
+  /** Returns the limit of a stream that can be resumed, or of one that ends with its connection. */
+  public static int limitSeconds(boolean resumable) {
+    return resumable ? RESUMABLE_LIMIT_SECONDS : LIMIT_SECONDS;
+  }
+
   /** Sets the options of a channel that is registered, connected or not. */
   public static void enable(EpollSocketChannel channel) {
     enable(channel, IDLE_SECONDS, INTERVAL_SECONDS, PROBES);

@@ -18,11 +18,6 @@ public final class StreamSilence {
 
   private int received;
 
-  /** Judges by the limit of a stream that ends with its connection. */
-  public StreamSilence() {
-    this(StreamKeepAlive.LIMIT_SECONDS);
-  }
-
   /** Judges by a limit. */
   public StreamSilence(int limitSeconds) {
     limitNanos = TimeUnit.SECONDS.toNanos(limitSeconds);

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 class StreamSilenceTest {
   private static final int WINDOW = 65536;
 
-  private final StreamSilence silence = new StreamSilence();
+  private final StreamSilence silence = new StreamSilence(StreamKeepAlive.LIMIT_SECONDS);
 
   @Test
   void bytesWithoutAcknowledgement_endTheConnectionAfterTheLimit() {

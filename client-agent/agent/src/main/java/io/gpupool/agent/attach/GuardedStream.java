@@ -50,7 +50,7 @@ final class GuardedStream {
   }
 
   private int limitSeconds() {
-    return resumable ? StreamKeepAlive.RESUMABLE_LIMIT_SECONDS : StreamKeepAlive.LIMIT_SECONDS;
+    return StreamKeepAlive.limitSeconds(resumable);
   }
 
   /** Returns whether the server has not answered for too long; to be asked about once a second. */

@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -80,8 +79,7 @@ final class LeaseSessions {
 
   /** One of the pool's other servers, which have the GPUs, is asked in the same way. */
   private CompletableFuture<OpenedSession> openElsewhere(Throwable failure) {
-    Throwable inner = failure instanceof CompletionException ? failure.getCause() : failure;
-    return inner instanceof RedirectException other
+    return PoolRequestException.inner(failure) instanceof RedirectException other
         ? openAt(at(other.address()), "")
         : CompletableFuture.failedFuture(failure);
   }

@@ -12,7 +12,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -39,10 +38,7 @@ final class LeaseWait {
 
   /** Returns why it is worth waiting after a failure; empty if it is not. */
   Optional<String> reason(Throwable failure, PoolAddress pool) {
-    Throwable inner =
-        failure instanceof CompletionException && failure.getCause() != null
-            ? failure.getCause()
-            : failure;
+    Throwable inner = PoolRequestException.inner(failure);
     Status status = Status.fromThrowable(inner);
     if (status.getCode() == Status.Code.NOT_FOUND) {
       awaySinceNanos = null;

@@ -24,7 +24,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -96,7 +95,7 @@ final class SessionResumption {
   }
 
   private CompletableFuture<ResumedSession> askElsewhere(Throwable failure) {
-    if (!(inner(failure) instanceof RedirectException other) || left) {
+    if (!(PoolRequestException.inner(failure) instanceof RedirectException other) || left) {
       return CompletableFuture.failedFuture(failure);
     }
     PoolAddress address = PoolAddress.parse(other.address());
@@ -191,7 +190,7 @@ final class SessionResumption {
     // as a resume key that another has replaced.
     boolean passing =
         refusal.why() == PoolRequestException.Cause.INTERNAL
-            || (inner(failure) instanceof DialException dial
+            || (PoolRequestException.inner(failure) instanceof DialException dial
                 && dial.why() == DialException.Why.REFUSED);
     return passing ? unreachable(refusal.getMessage()) : refusal;
   }
@@ -222,11 +221,5 @@ final class SessionResumption {
 
   private static PoolRequestException unreachable(String message) {
     return new PoolRequestException(PoolRequestException.Cause.UNREACHABLE, message);
-  }
-
-  private static Throwable inner(Throwable failure) {
-    return failure instanceof CompletionException && failure.getCause() != null
-        ? failure.getCause()
-        : failure;
   }
 }

@@ -82,12 +82,18 @@ public final class PoolRequestException extends RuntimeException {
     return new PoolRequestException(cause, message, refusal);
   }
 
-  /** Turns whatever an asynchronous step failed with into a refusal. */
-  public static PoolRequestException of(Throwable failure, PoolAddress pool) {
+  /** Returns the failure itself of an asynchronous step, without what completed the steps after. */
+  public static Throwable inner(Throwable failure) {
     Throwable inner = failure;
     while (inner instanceof CompletionException && inner.getCause() != null) {
       inner = inner.getCause();
     }
+    return inner;
+  }
+
+  /** Turns whatever an asynchronous step failed with into a refusal. */
+  public static PoolRequestException of(Throwable failure, PoolAddress pool) {
+    Throwable inner = inner(failure);
     if (inner instanceof PoolRequestException refusal) {
       return refusal;
     }

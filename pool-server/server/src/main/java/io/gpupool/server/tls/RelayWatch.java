@@ -40,8 +40,7 @@ final class RelayWatch {
     return new RelayWatch(
         new FileDescriptor(Descriptors.duplicate(connection.intValue())),
         loop,
-        new StreamSilence(
-            resumable ? StreamKeepAlive.RESUMABLE_LIMIT_SECONDS : StreamKeepAlive.LIMIT_SECONDS));
+        new StreamSilence(StreamKeepAlive.limitSeconds(resumable)));
   }
 
   /** Looks at the connection once a second from now on. */
