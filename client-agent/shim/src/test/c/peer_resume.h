@@ -27,6 +27,7 @@ static struct {
   _Atomic int cutsLeft;
   _Atomic bool holdAcknowledgements;
   const char *_Atomic refusal;  // what the agent answers instead of a stream: the lines of its message
+  _Atomic bool silent;   // the agent answers no question
   int64_t shift;         // by how much the position of RESUMED is wrong
   _Atomic int resumes;   // how often the agent was asked
   _Atomic uint32_t randomState;
@@ -213,6 +214,7 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   text_get(message, "session_key", key, sizeof key);
   text_get(message, "holds", holds, sizeof holds);
   atomic_fetch_add(&peerResume.resumes, 1);
+  if (atomic_load(&peerResume.silent)) return true;
   text_begin(message);
   const char *refusal = atomic_load(&peerResume.refusal);
   if (refusal) {

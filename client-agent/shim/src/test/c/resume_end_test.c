@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions that outlive their connections: how they end, and what the agent is asked.
+#include "core/log.h"
 #include "peer_context.h"
 #include "transport/connection.h"
 #include "transport/sender.h"
@@ -60,12 +61,26 @@ static void resume_refused_endsTheSessionAtOnce(void) {
   CHECK(atomic_load(&peerResume.resumes) == 1);
 }
 
-static void resume_neverPossible_endsTheSessionAfterTheWindow(void) {
-  peerResume.refusal = "type=refused\ncause=unreachable\nmessage=the server is away\n";
+/** Loses the session for a window of a second: after it, and within a second of its end. */
+static void lose_after_the_window(void) {
   peer.handler = leave_waiting;
   begin_resuming(1);
+  uint64_t before = now_nanos();
   lose_while_threads_wait();
+  uint64_t millis = (now_nanos() - before) / 1000000;
+  CHECK(millis >= 1000 && millis < 2000);
+}
+
+static void resume_neverPossible_endsTheSessionSoonAfterTheWindow(void) {
+  peerResume.refusal = "type=refused\ncause=unreachable\nmessage=the server is away\n";
+  lose_after_the_window();
   CHECK(atomic_load(&peerResume.resumes) >= 4);
+}
+
+static void resume_agentDoesNotAnswer_endsTheSessionSoonAfterTheWindow(void) {
+  peerResume.silent = true;
+  lose_after_the_window();
+  CHECK(atomic_load(&peerResume.resumes) == 1);
 }
 
 static void resume_serverAwayForAMoment_isTriedAgain(void) {
@@ -308,7 +323,8 @@ static void exit_whileTheConnectionIsCut_doesNotWait(void) {
 
 int main(void) {
   CASE(resume_refused_endsTheSessionAtOnce);
-  CASE(resume_neverPossible_endsTheSessionAfterTheWindow);
+  CASE(resume_neverPossible_endsTheSessionSoonAfterTheWindow);
+  CASE(resume_agentDoesNotAnswer_endsTheSessionSoonAfterTheWindow);
   CASE(resume_serverAwayForAMoment_isTriedAgain);
   CASE(resume_atAPositionNeverSent_endsTheSession);
   CASE(resume_beforeWhatWasAcknowledged_endsTheSession);

@@ -209,7 +209,7 @@ bool agent_reason(int agent, char *reason, size_t reasonBytes) {
   if (recv(agent, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != sizeof byte) return false;
   struct text_message *message = malloc(sizeof *message);
   if (!message) return false;
-  agent_limit_waits(agent, 1);
+  agent_limit_waits(agent, 1000);
   bool received = text_receive(message, agent);
   if (received) {
     text_get(message, "type", type, sizeof type);

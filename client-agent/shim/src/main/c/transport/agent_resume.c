@@ -49,7 +49,7 @@ static enum resume_answer ask(struct text_message *message, struct cut *cut, int
   return RESUME_GRANTED;
 }
 
-enum resume_answer agent_resume(struct connection *connection, bool holds, int patienceSeconds, char *problem,
+enum resume_answer agent_resume(struct connection *connection, bool holds, long patienceMillis, char *problem,
                                 size_t problemBytes) {
   struct cut *cut = &connection->cut;
   struct text_message *message = malloc(sizeof *message);
@@ -58,10 +58,9 @@ enum resume_answer agent_resume(struct connection *connection, bool holds, int p
     return RESUME_LATER;
   }
   enum resume_answer answer = RESUME_LATER;
-  int agent = agent_connect_now(problem, problemBytes);
+  int agent = agent_connect_now(patienceMillis, problem, problemBytes);
   if (agent >= 0) {
     atomic_store(&cut->agent, agent);
-    agent_limit_waits(agent, patienceSeconds);
     answer = ask(message, cut, agent, holds, problem, problemBytes);
     if (answer != RESUME_GRANTED || !holds) {
       atomic_store(&cut->agent, -1);

@@ -14,5 +14,5 @@ enum resume_answer {
  * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor, and that of the agent if
  * holds. Else `problem` says why not.
  */
-enum resume_answer agent_resume(struct connection *connection, bool holds, int patienceSeconds, char *problem,
+enum resume_answer agent_resume(struct connection *connection, bool holds, long patienceMillis, char *problem,
                                 size_t problemBytes);

@@ -27,14 +27,14 @@ int agent_patience(void) {
   return DEFAULT_SECONDS;
 }
 
-void agent_limit_waits(int descriptor, int seconds) {
-  struct timeval limit = {.tv_sec = seconds};
+void agent_limit_waits(int descriptor, long millis) {
+  struct timeval limit = {.tv_sec = millis / 1000, .tv_usec = millis % 1000 * 1000};
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 /** Connects to a path, or to an abstract name after '@'; -1 and errno on failure. */
-static int connect_to(const char *name) {
+static int connect_to(const char *name, long patienceMillis) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t length = strlen(name);
   if (length == 0 || length >= sizeof address.sun_path) {
@@ -50,7 +50,7 @@ static int connect_to(const char *name) {
   }
   int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return -1;
-  agent_limit_waits(descriptor, agent_patience());
+  agent_limit_waits(descriptor, patienceMillis);
   while (connect(descriptor, (struct sockaddr *)&address, size) != 0) {
     if (errno == EINTR) continue;
     int saved = errno;
@@ -62,21 +62,22 @@ static int connect_to(const char *name) {
 }
 
 /** Connects to the agent; in a pod it is the agent of the node, which is away for some seconds while it is replaced. */
-static int connect_in_pod(const char *name) {
+static int connect_in_pod(const char *name, long patienceMillis) {
   enum { TRIES = 300, PAUSE_MICROSECONDS = 100000 };
   const char *lease = getenv("GPUPOOL_LEASE");
   int tries = lease && strncmp(lease, "pod/", 4) == 0 ? TRIES : 1;
   int descriptor;
-  while ((descriptor = connect_to(name)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) && --tries > 0) {
+  while ((descriptor = connect_to(name, patienceMillis)) < 0 && (errno == ENOENT || errno == ECONNREFUSED) &&
+         --tries > 0) {
     usleep(PAUSE_MICROSECONDS);
   }
   return descriptor;
 }
 
-static int connect_to_agent(bool patient, char *problem, size_t problemBytes) {
+static int connect_to_agent(bool patient, long patienceMillis, char *problem, size_t problemBytes) {
   const char *configured = getenv("GPUPOOL_AGENT");
   if (configured && *configured) {
-    int descriptor = patient ? connect_in_pod(configured) : connect_to(configured);
+    int descriptor = patient ? connect_in_pod(configured, patienceMillis) : connect_to(configured, patienceMillis);
     if (descriptor < 0) {
       snprintf(problem, problemBytes,
                "no agent at %s (GPUPOOL_AGENT): %s; start one with 'gpupool agent', or run the program"
@@ -85,14 +86,14 @@ static int connect_to_agent(bool patient, char *problem, size_t problemBytes) {
     }
     return descriptor;
   }
-  int descriptor = connect_to(DEFAULT_SOCKET);
+  int descriptor = connect_to(DEFAULT_SOCKET, patienceMillis);
   int first = errno;
   if (descriptor >= 0) return descriptor;
   const char *runtime = getenv("XDG_RUNTIME_DIR");
   if (runtime && *runtime) {
     char path[512];
     snprintf(path, sizeof path, "%s/gpupool/agent.sock", runtime);
-    descriptor = connect_to(path);
+    descriptor = connect_to(path, patienceMillis);
     if (descriptor >= 0) return descriptor;
   }
   snprintf(problem, problemBytes,
@@ -102,9 +103,13 @@ static int connect_to_agent(bool patient, char *problem, size_t problemBytes) {
   return -1;
 }
 
-int agent_connect(char *problem, size_t problemBytes) { return connect_to_agent(true, problem, problemBytes); }
+int agent_connect(char *problem, size_t problemBytes) {
+  return connect_to_agent(true, 1000L * agent_patience(), problem, problemBytes);
+}
 
-int agent_connect_now(char *problem, size_t problemBytes) { return connect_to_agent(false, problem, problemBytes); }
+int agent_connect_now(long patienceMillis, char *problem, size_t problemBytes) {
+  return connect_to_agent(false, patienceMillis, problem, problemBytes);
+}
 
 int agent_receive_descriptor(int agent) {
   char byte;

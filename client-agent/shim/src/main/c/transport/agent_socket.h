@@ -10,8 +10,8 @@
  */
 int agent_connect(char *problem, size_t problemBytes);
 
-/** The same, but an agent of a node that is away for a moment is not waited for. */
-int agent_connect_now(char *problem, size_t problemBytes);
+/** The same, but an agent of a node that is away for a moment is not waited for, and calls give up after so long. */
+int agent_connect_now(long patienceMillis, char *problem, size_t problemBytes);
 
 /** Receives the byte that carries a call stream; -1 if none came. */
 int agent_receive_descriptor(int agent);
@@ -20,4 +20,4 @@ int agent_receive_descriptor(int agent);
 int agent_patience(void);
 
 /** Has calls on a socket give up with EAGAIN after so long; 0: never. */
-void agent_limit_waits(int descriptor, int seconds);
+void agent_limit_waits(int descriptor, long millis);

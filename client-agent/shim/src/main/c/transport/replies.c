@@ -103,7 +103,7 @@ uint8_t *replies_welcome(struct connection *connection, uint32_t *bytes) {
   if (!reader_begin(connection)) return NULL;
   int seconds = agent_patience();
   uint64_t until = now_nanos() + (uint64_t)seconds * 1000000000;
-  agent_limit_waits(connection->stream, seconds);
+  agent_limit_waits(connection->stream, 1000L * seconds);
   while (session_alive() && !reader->welcomed) {
     step(connection);
     if (seconds && !reader->welcomed && now_nanos() >= until) lose_silent(seconds);

@@ -25,10 +25,10 @@
 enum {
   FIRST_PAUSE_NANOS = 100000000,
   MOST_PAUSE_NANOS = 1000000000,
-  GRACE_SECONDS = 2,     // after the window: the worker may still end the session with the reason
-  ANSWER_SECONDS = 10,   // within which agent and worker answer
+  GRACE_NANOS = 500000000,  // after the window: the agent may still tell why the session ended
+  ANSWER_MILLIS = 10000,    // within which agent and worker answer
   BURST_SECONDS = 10,
-  MOST_IN_BURST = 24,    // cuts after which there is a pause: servers end sessions that resume too often
+  MOST_IN_BURST = 24,  // cuts after which there is a pause: servers end sessions that resume too often
   PROBLEM_BYTES = 1100,
 };
 
@@ -88,13 +88,26 @@ static void take_fatal(int stream, const struct answer_header *header) {
   session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE, text);
 }
 
+/** The time until the session is given up. */
+static uint64_t left_nanos(const struct connection *connection) {
+  const struct cut *cut = &connection->cut;
+  uint64_t until = cut->sinceNanos + cut->windowSeconds * NANOS + GRACE_NANOS, now = now_nanos();
+  return now < until ? until - now : 0;
+}
+
+/** How long to wait for an answer of agent or worker; not 0, which would be for ever. */
+static long patience_millis(const struct connection *connection) {
+  uint64_t left = left_nanos(connection) / 1000000 + 1;
+  return left < ANSWER_MILLIS ? (long)left : ANSWER_MILLIS;
+}
+
 /** Tells the worker where its answers go on, and turns to where it has the requests go on. */
-static bool agree(struct connection *connection, int stream, int seconds) {
+static bool agree(struct connection *connection, int stream) {
   struct resume_request request = {
       .length = sizeof request, .op = CONTROL_RESUME, .received = control_position(connection)};
   struct answer_header header;
   uint64_t position;
-  agent_limit_waits(stream, seconds);
+  agent_limit_waits(stream, patience_millis(connection));
   if (send(stream, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return false;
   if (!receive_all(stream, &header, sizeof header)) return false;
   if (header.kind == ANSWER_FATAL && header.length >= sizeof header) {
@@ -135,25 +148,16 @@ static void close_attempt(struct cut *cut) {
   if (agent >= 0) close(agent);
 }
 
-/** The time until the session is given up. */
-static uint64_t left_nanos(const struct connection *connection) {
-  const struct cut *cut = &connection->cut;
-  uint64_t until = cut->sinceNanos + (cut->windowSeconds + GRACE_SECONDS) * NANOS, now = now_nanos();
-  return now < until ? until - now : 0;
-}
-
 /** Tries once; true if the connection is whole again. */
 static bool attempt(struct connection *connection, char *problem) {
   struct cut *cut = &connection->cut;
-  uint64_t left = left_nanos(connection) / NANOS + 1;
-  int seconds = left < ANSWER_SECONDS ? (int)left : ANSWER_SECONDS;
   bool holds = !agent_lives(holder_of(connection));
-  enum resume_answer answer = agent_resume(connection, holds, seconds, problem, PROBLEM_BYTES);
+  enum resume_answer answer = agent_resume(connection, holds, patience_millis(connection), problem, PROBLEM_BYTES);
   if (answer == RESUME_NEVER && !ended_by_agent(connection)) lose(connection, problem);
   bool resumed = false;
   if (answer == RESUME_GRANTED && session_alive()) {
     snprintf(problem, PROBLEM_BYTES, "the new connection broke, too");
-    resumed = agree(connection, atomic_load(&cut->stream), seconds) && replace(connection, holds);
+    resumed = agree(connection, atomic_load(&cut->stream)) && replace(connection, holds);
   }
   close_attempt(cut);
   return resumed;
