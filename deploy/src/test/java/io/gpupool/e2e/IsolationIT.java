@@ -2,7 +2,11 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.LeaseInfo;
+import io.gpupool.control.v1.SessionInfo;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
@@ -19,6 +23,7 @@ class IsolationIT {
   private static final long GPU_BYTES = 1L << 30;
   private static final long HALF_BYTES = GPU_BYTES / 2;
   private static final String[] HALF = {"-p", "0.5"};
+  private static final Duration WINDOW = Duration.ofSeconds(3);
   private static final long OUT_OF_MEMORY = 2;
   private static final long ILLEGAL_ADDRESS = 700;
 
@@ -106,6 +111,40 @@ class IsolationIT {
   void ending_runIsKilledAndNoResumeWindow_freesTheFractionAndTheOtherNeverNotices() {
     assertEnding(
         new String[] {"-p", "0.5", "--resume-window", "0"}, (tenant, pid) -> tenant.run().kill());
+  }
+
+  @Test
+  void ending_runIsKilled_keepsTheFractionForTheResumeWindowAndNoLonger() {
+    try (Tenant one = Tenant.start(pool, "-p", "0.5", "--resume-window", WINDOW.toSeconds() + "s");
+        Tenant other = Tenant.start(pool, HALF)) {
+      other.ask("steady");
+      long pid = one.pid();
+      long killedNanos = System.nanoTime();
+      one.run().kill();
+      await()
+          .atMost(WINDOW)
+          .until(() -> pool.sessionOf(pid).getState() == SessionInfo.State.STATE_DISCONNECTED);
+      assertThat(pool.freeBytes()).isZero();
+      await()
+          .atMost(WINDOW.plus(Pool.CLEAN))
+          .pollInterval(Duration.ofMillis(20))
+          .until(() -> pool.freeBytes() == HALF_BYTES);
+      Duration kept = Duration.ofNanos(System.nanoTime() - killedNanos);
+      assertThat(kept).isBetween(WINDOW, WINDOW.plus(Pool.CLEAN));
+      other.assertWorkedSteadily();
+    }
+  }
+
+  @Test
+  void ending_runIsKilled_keepsTheFractionUntilSomeoneReleasesTheLease() {
+    try (Tenant one = Tenant.start(pool, HALF)) {
+      one.run().kill();
+      await().until(() -> pool.leases().getFirst().getState() == LeaseInfo.State.STATE_GRACE);
+      assertThat(pool.leases().getFirst().getResumeWindowMillis()).isEqualTo(60_000);
+      assertThat(pool.gpupool("lease", "release", pool.leases().getFirst().getId()).status())
+          .isZero();
+      pool.awaitFreeBytes(GPU_BYTES);
+    }
   }
 
   private static void assertEnding(String[] options, BiConsumer<Tenant, Long> how) {

@@ -17,10 +17,11 @@ import java.util.function.Predicate;
 
 /**
  * A started process with all its descendants in a process group of their own, which {@link #close}
- * kills. What it prints is gathered by two threads; any thread may ask for it.
+ * ends. What it prints is gathered by two threads; any thread may ask for it.
  */
 final class Program implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration END = Duration.ofSeconds(5);
 
   private final List<String> command;
   private final Process process;
@@ -182,8 +183,13 @@ final class Program implements AutoCloseable {
             errors.text());
   }
 
+  /** Ends it in order, so that the pool keeps nothing for it, and kills what is left. */
   @Override
   public void close() {
+    if (process.isAlive()) {
+      Signals.send("TERM", "-" + pid());
+      process.onExit().completeOnTimeout(process, END.toSeconds(), TimeUnit.SECONDS).join();
+    }
     Signals.send("KILL", "-" + pid());
     process.destroyForcibly();
   }

@@ -12,6 +12,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gpupool run}: the program computes, and what goes in and out of it is its own. */
 class RunIT {
@@ -129,6 +131,38 @@ class RunIT {
       program.signal("TERM");
       assertThat(program.awaitEnd().status()).isEqualTo(9);
       assertThat(program.output()).contains("caught");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"TERM", "INT", "HUP"})
+  void run_signalAtTheMomentOfTheGrant_leavesNoLease(String signal) {
+    for (int run = 0; run < 3; run++) {
+      try (Program program = pool.run(WHOLE, "sleep", "600").start()) {
+        while (pool.leases().isEmpty()) {
+          assertThat(program.isAlive()).as(program.report()).isTrue();
+        }
+        program.signal(signal);
+        assertThat(program.awaitEnd().status()).as(program.report()).isNotZero();
+        pool.awaitFreeBytes(1L << 30);
+      }
+    }
+  }
+
+  @Test
+  void run_signalWhileItsRequestWaits_leavesNoLeaseEvenIfItIsGrantedMeanwhile() {
+    for (int run = 0; run < 3; run++) {
+      try (Program first = pool.run(WHOLE, "cat").start();
+          Program second = pool.run(new String[] {"--wait", "10m"}, "sleep", "600").start()) {
+        second.awaitErrorLine(line -> line.contains("waiting for GPUs"));
+        first.endInput();
+        if (run > 0) {
+          first.awaitEnd();
+        }
+        second.signal("TERM");
+        second.awaitEnd();
+        pool.awaitFreeBytes(1L << 30);
+      }
     }
   }
 

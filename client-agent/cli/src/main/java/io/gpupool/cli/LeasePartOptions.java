@@ -58,8 +58,8 @@ public final class LeasePartOptions {
       names = "--resume-window",
       paramLabel = "DURATION",
       description = {
-        "how long programs on the lease outlive a broken connection, such as 60s, up to 1h; 0: they",
-        "end with it (GPUPOOL_RESUME_WINDOW; default: 0)"
+        "how long the lease and its programs outlive a broken connection, such as 5m, up to 1h; 0:",
+        "they end with it (GPUPOOL_RESUME_WINDOW; default: 60s)"
       })
   private @Nullable String resumeWindow;
 

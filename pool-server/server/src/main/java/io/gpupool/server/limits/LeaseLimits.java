@@ -11,11 +11,13 @@ package io.gpupool.server.limits;
  */
 public record LeaseLimits(
     long idleMillis, long timeMillis, long graceMillis, long resumeWindowMillis) {
-  public static final LeaseLimits NONE = new LeaseLimits(0, 0);
+  /** No limits, and no resume window either. */
+  public static final LeaseLimits NONE = new LeaseLimits(0, 0, 0, 0);
+
   public static final long MIN_IDLE_MILLIS = 5000;
   public static final long MIN_TIME_MILLIS = 1000;
   public static final long MIN_GRACE_MILLIS = 1000;
-  public static final long DEFAULT_RESUME_WINDOW_MILLIS = 0;
+  public static final long DEFAULT_RESUME_WINDOW_MILLIS = 60_000;
   public static final long MAX_RESUME_WINDOW_MILLIS = 3600 * 1000;
   public static final long MAX_MILLIS = 366L * 24 * 3600 * 1000;
 

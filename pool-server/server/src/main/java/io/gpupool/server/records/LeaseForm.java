@@ -88,12 +88,10 @@ final class LeaseForm {
             .setIdleTimeoutMillis(grant.limits().idleMillis())
             .setTimeLimitMillis(grant.limits().timeMillis())
             .setGraceMillis(grant.limits().graceMillis())
+            .setResumeWindowMillis(grant.limits().resumeWindowMillis())
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
             .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
-    if (grant.limits().resumeWindowMillis() != LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS) {
-      record.setResumeWindowMillis(grant.limits().resumeWindowMillis());
-    }
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(
@@ -131,9 +129,7 @@ final class LeaseForm {
             record.getIdleTimeoutMillis(),
             record.getTimeLimitMillis(),
             record.getGraceMillis(),
-            record.hasResumeWindowMillis()
-                ? record.getResumeWindowMillis()
-                : LeaseLimits.DEFAULT_RESUME_WINDOW_MILLIS),
+            record.getResumeWindowMillis()),
         LeaseClass.parse(record.getClass_())
             .orElseThrow(
                 () -> new IllegalArgumentException("no class of leases: " + record.getClass_())),

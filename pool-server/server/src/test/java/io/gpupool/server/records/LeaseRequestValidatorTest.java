@@ -52,7 +52,7 @@ class LeaseRequestValidatorTest {
 
   @Test
   void check_resumeWindow_isTheUsualOneUnlessTheRequestHasOne() throws Exception {
-    assertThat(resumeWindow(request())).isZero();
+    assertThat(resumeWindow(request())).isEqualTo(60_000);
     assertThat(resumeWindow(request().setResumeWindowMillis(0))).isZero();
     assertThat(resumeWindow(request().setResumeWindowMillis(3_600_000))).isEqualTo(3_600_000);
   }

@@ -39,7 +39,7 @@ public record SessionPlan(
   }
 
   /** A plan of a session by itself, for a backend that prints through the session. */
-  public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger) {
+  public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger, ResumeWindow resume) {
     return new SessionPlan(
         gpus,
         ledger,
@@ -48,6 +48,6 @@ public record SessionPlan(
         DEFAULT_SPIN_NANOS,
         null,
         PeerConnections.none(),
-        ResumeWindow.NONE);
+        resume);
   }
 }

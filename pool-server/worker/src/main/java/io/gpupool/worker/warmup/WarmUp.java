@@ -4,6 +4,7 @@ package io.gpupool.worker.warmup;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.ControlOp;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.compile.cache.KernelStore;
@@ -14,6 +15,7 @@ import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.module.PtxModule;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionPlan;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -39,6 +41,7 @@ public final class WarmUp {
   private static final int ADDRESS_TAG = 2;
   private static final int BUFFER_BYTES = 64 << 10;
   private static final long QUOTA_BYTES = 16L << 20;
+  private static final long RESUME_WINDOW_MILLIS = 1000;
   private static final int BATCHES = 200;
   private static final int LAUNCHES_A_BATCH = 100;
   private static final int SOFT_BATCHES = 4;
@@ -90,7 +93,9 @@ public final class WarmUp {
   private static void rehearse(Backend backend, int batches, BooleanSupplier enough) {
     int[] pair = Posix.socketPair();
     List<LeasedGpu> gpus = List.of(new LeasedGpu(0, QUOTA_BYTES, 100));
-    SessionPlan plan = SessionPlan.of(gpus, Ledger.alone(new long[] {QUOTA_BYTES}));
+    // As nearly all sessions are: one that outlives its connection.
+    ResumeWindow resume = new ResumeWindow(RESUME_WINDOW_MILLIS, cause -> {}, () -> {});
+    SessionPlan plan = SessionPlan.of(gpus, Ledger.alone(new long[] {QUOTA_BYTES}), resume);
     Session session = new Session(backend, plan, pair[1]);
     CompletableFuture<Long> allocated = new CompletableFuture<>();
     Thread client =
@@ -131,6 +136,7 @@ public final class WarmUp {
         frames.fenced(Ops.eventSynchronize, TAG, EVENT);
         frames.fenced(Ops.streamSynchronize, TAG, 0);
         frames.fenced(Ops.ctxSynchronize, TAG);
+        frames.posted(ControlOp.ACKNOWLEDGE, 0, 1);
         send(fd, out, frames);
       }
       frames.posted(Ops.goodbye);
