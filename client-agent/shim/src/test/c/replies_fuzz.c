@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile bytes from the worker: whatever comes, the shim neither crashes nor waits, and at most ends the
-// session. The reader is driven directly, so that many cases fit into a second.
+// session. The reader is driven directly, so that many cases fit into a second. Every second session could be resumed.
 #include "transport/calls.h"
 #include "transport/reader.h"
 #include "harness.h"
 #include "core/log.h"
 #include "transport/marshal.h"
+#include "transport/retained.h"
+#include "transport/session_state.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { CASES = 200000, STREAM_BYTES = 4096, COPY_BYTES = 256 };
+enum { CASES = 200000, STREAM_BYTES = 4096, COPY_BYTES = 256, REQUESTS_BYTES = 4096 };
+
+static uint32_t acknowledged;  // sessions that took an acknowledgement
 
 static uint64_t seed = 88172645463325252u;
 
@@ -26,6 +30,29 @@ static void put(uint8_t *stream, size_t *used, const void *bytes, size_t count) 
   if (*used + count > STREAM_BYTES) return;
   memcpy(stream + *used, bytes, count);
   *used += count;
+}
+
+/** An acknowledgement of requests, most of which were sent. */
+static void put_acknowledgement(uint8_t *stream, size_t *used, uint64_t *position) {
+  struct answer_header head = {.length = draw(32) ? 24 : 8 * draw(8), .kind = ANSWER_ACK, .tag = draw(2)};
+  if (draw(16)) {
+    *position += draw(REQUESTS_BYTES / 16);
+  } else {
+    *position = draw(2) ? draw(2 * REQUESTS_BYTES) : (uint64_t)draw(UINT32_MAX) << 32;
+  }
+  put(stream, used, &head, sizeof head);
+  put(stream, used, position, sizeof *position);
+}
+
+/** Has the session's connection be one that can be resumed, with requests that are not acknowledged. */
+static void make_resumable(void) {
+  connections[0].cut.windowSeconds = 60;
+  connections[0].writer.state = WRITER_IMPOSSIBLE;  // this thread is alone
+  connections[0].acknowledgement.askedAfter = UINT64_MAX;
+  CHECK(retained_open(connections));
+  retained_add_range(connections, 0, REQUESTS_BYTES);
+  connections[0].retained.written = REQUESTS_BYTES;
+  connections[0].ring.head = connections[0].ring.published = connections[0].ring.tail = REQUESTS_BYTES;
 }
 
 /** A frame that is mostly well-formed. */
@@ -60,6 +87,30 @@ static void put_frame(uint8_t *stream, size_t *used, uint32_t firstTag) {
   }
 }
 
+/** Takes what is in the socket. */
+static void take(void) {
+  CHECK(reader_begin(connections));
+  reader_take(connections);
+  reader_end(connections);
+}
+
+/** Composes what the worker of one session sends; returns its length. */
+static size_t compose(uint8_t *stream, uint32_t firstTag, bool resumable) {
+  size_t used = 0;
+  uint64_t position = 0;
+  if (draw(8) == 0) {
+    for (uint32_t i = 0; i < 64; i++) put(stream, &used, &(uint8_t){(uint8_t)draw(256)}, 1);
+  }
+  for (uint32_t frames = 1 + draw(12); frames; frames--) {
+    if (resumable && draw(3) == 0) {
+      put_acknowledgement(stream, &used, &position);
+    } else {
+      put_frame(stream, &used, firstTag);
+    }
+  }
+  return used;
+}
+
 int main(void) {
   struct rlimit memory = {1ull << 30, 1ull << 30};
   setrlimit(RLIMIT_AS, &memory);
@@ -82,25 +133,23 @@ int main(void) {
     call_open(connections, &copied);
     call_open(connections, &watcher);
     CHECK(copy_open(connections, pinned, COPY_BYTES) != NULL);
-    size_t used = 0;
-    if (draw(8) == 0) {
-      for (uint32_t i = 0; i < 64; i++) put(stream, &used, &(uint8_t){(uint8_t)draw(256)}, 1);
-    }
-    for (uint32_t frames = 1 + draw(12); frames; frames--) put_frame(stream, &used, fixed.tag);
+    bool resumable = round % 2;
+    if (resumable) make_resumable();
+    size_t used = compose(stream, fixed.tag, resumable);
     for (size_t sent = 0; sent < used && session_alive();) {
       size_t part = 1 + draw((uint32_t)(used - sent));
       CHECK(send(pair[1], stream + sent, part, MSG_NOSIGNAL) == (ssize_t)part);
       sent += part;
-      CHECK(reader_begin(connections));
-      reader_take(connections);
-      reader_end(connections);
+      take();
+    }
+    if (resumable) {
+      acknowledged += retained_begin(connections) > 0;
+      // Its end would be a cut.
+      session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, "the case is over");
+      calls_fail(connections, session_answer());
     }
     close(pair[1]);
-    while (session_alive()) {
-      CHECK(reader_begin(connections));
-      reader_take(connections);
-      reader_end(connections);
-    }
+    while (session_alive()) take();
     struct call *calls[] = {&fixed, &taken, &copied, &watcher};
     for (int i = 0; i < 4; i++) call_await(calls[i]);
     struct variable first = {.capacity = 100}, second = {.capacity = 100};
@@ -114,5 +163,6 @@ int main(void) {
     close(pair[0]);
     connections_reset();
   }
+  CHECK(acknowledged > CASES / 10);
   return 0;
 }

@@ -112,6 +112,17 @@ static void resume_beforeWhatWasAcknowledged_endsTheSession(void) {
   CHECK_RESULT(46, cuCtxSynchronize());
 }
 
+static void resume_withinAFrame_endsTheSession(void) {
+  enum { BYTES = 64 << 10 };  // sent from where it lies
+  begin_resuming(60);
+  CUdeviceptr device;
+  CHECK_OK(cuMemAlloc_v2(&device, BYTES));
+  peerResume.shift = 8;
+  peerResume.live[0]->inLeft = 1000;
+  cuMemcpyHtoDAsync_v2(device, calloc(1, BYTES), BYTES, NULL);
+  CHECK_RESULT(46, cuCtxSynchronize());
+}
+
 static bool acknowledge_too_much(struct peer_session *session, const struct frame *frame) {
   if (frame->op != OP_ctxGetLimit) return false;
   peer_position(session, ANSWER_ACK, 0, session->resuming->taken + 8);
@@ -328,6 +339,7 @@ int main(void) {
   CASE(resume_serverAwayForAMoment_isTriedAgain);
   CASE(resume_atAPositionNeverSent_endsTheSession);
   CASE(resume_beforeWhatWasAcknowledged_endsTheSession);
+  CASE(resume_withinAFrame_endsTheSession);
   CASE(acknowledgement_ofWhatWasNeverSent_endsTheSession);
   CASE(acknowledgement_wanted_isSentAtOnce);
   CASE(fatalFrame_beforeTheConnectionEnds_isTheReason);

@@ -2,6 +2,7 @@
 // Call streams that are cut, in the middle of anything, and go on.
 #include "peer_context.h"
 #include "transport/connection.h"
+#include "transport/control.h"
 
 #include <stdatomic.h>
 
@@ -236,6 +237,26 @@ static void cut_afterAnyByteOfARequest_losesNothing(void) {
   CHECK(atomic_load(&peerResume.resumes) == REQUEST_BYTES - 1);
 }
 
+static void acknowledgement_halfWrittenAtACut_isNotGoneOnWithOnTheNextStream(void) {
+  enum { WRITTEN = 14 };
+  begin_resuming(0, 0);
+  CHECK_OK(cuCtxSynchronize());
+  struct connection *connection = &connections[0];
+  struct retained *retained = &connection->retained;
+  struct acknowledge_request frame = {
+      .length = sizeof frame, .op = CONTROL_ACKNOWLEDGE, .received = control_position(connection)};
+  // As if the socket had taken no more of it.
+  lock_take(&connection->ring.role);
+  memcpy(retained->control, &frame, sizeof frame);
+  retained->controlLeft = sizeof frame - WRITTEN;
+  CHECK(send(connection->stream, &frame, WRITTEN, MSG_NOSIGNAL) == WRITTEN);
+  cut();
+  lock_release(&connection->ring.role);
+  CHECK_OK(cuCtxSynchronize());
+  CHECK(atomic_load(&peerResume.resumes) == 1);
+  CHECK(retained->controlLeft == 0);
+}
+
 /** Has a copy be under way, and lost, while the server is away. */
 static void copy_and_lose(CUdeviceptr device, const void *memory, size_t bytes) {
   peerResume.refusal = "type=refused\ncause=unreachable\nmessage=the server is away\n";
@@ -295,6 +316,7 @@ int main(void) {
   CASE(cut_nobodyUsesTheStream_isNoticedByTheNextCall);
   CASE(cut_afterAnyByteOfAnAnswer_losesNothing);
   CASE(cut_afterAnyByteOfARequest_losesNothing);
+  CASE(acknowledgement_halfWrittenAtACut_isNotGoneOnWithOnTheNextStream);
   CASE(memory_givenBackWhileTheServerIsAway_isSentAsItWas);
   CASE(memory_thatCannotBeRead_isAnErrorOfItsCallAlone);
   return test_result();

@@ -4,10 +4,16 @@ package io.gpupool.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.OpenSessionReply;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.stream.CallStreamPort;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
 import java.io.IOException;
 import java.net.Socket;
 import java.nio.file.Files;
@@ -25,14 +31,17 @@ class CallStreamFuzzIT {
   @Test
   void handshake_hostileBytes_serverAndOtherSessionsGoOn() throws Exception {
     try (Pool pool = new Pool("soft:1", 0)) {
-      Pool.Held held = pool.lease(0.5);
+      Pool.Held held =
+          pool.lease(LeaseRequest.newBuilder().setFraction(0.5).setResumeWindowMillis(60_000));
       byte[] good = Pool.hello(pool.session(held.lease())).encode();
-      try (Pool.Stream program = pool.connect(pool.session(held.lease()))) {
+      OpenSessionReply own = pool.session(held.lease());
+      try (Pool.Stream program = pool.connect(own)) {
         assertThat(program.answer().isAccepted()).isTrue();
+        byte[] resuming = resuming(pool, own);
         long descriptors = openDescriptors();
         Random random = new Random(5);
         for (int i = 0; i < CASES; i++) {
-          attack(pool, random, good);
+          attack(pool, random, i % 2 == 0 ? good : resuming);
           if (i % 100 == 0) {
             assertThat(program.say("echo " + i)).isEqualTo("" + i);
           }
@@ -63,6 +72,22 @@ class CallStreamFuzzIT {
         socket.close();
       }
     }
+  }
+
+  /** The handshake of one who resumes a session that is connected, as its program might. */
+  private static byte[] resuming(Pool pool, OpenSessionReply session) throws Exception {
+    ResumeSessionReply key =
+        pool.stub.resumeSession(
+            ResumeSessionRequest.newBuilder()
+                .setSessionId(session.getSessionId())
+                .setSessionKey(session.getSessionKey())
+                .build());
+    return ClientHello.resuming(
+            1,
+            1,
+            SessionId.ofBytes(session.getSessionId().toByteArray()),
+            SessionKey.ofBytes(key.getResumeKey().toByteArray()))
+        .encode();
   }
 
   private static void attack(Pool pool, Random random, byte[] good) throws Exception {

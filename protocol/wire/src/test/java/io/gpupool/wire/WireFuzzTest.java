@@ -41,6 +41,8 @@ class WireFuzzTest {
   void hellos_hostileBytes_parseOrRefuse() throws Exception {
     Random random = new Random(2);
     int accepted = 0;
+    int resuming = 0;
+    int peers = 0;
     for (int i = 0; i < CASES; i++) {
       byte[] client = new byte[random.nextInt(80)];
       random.nextBytes(client);
@@ -52,8 +54,11 @@ class WireFuzzTest {
         }
       }
       try {
-        assertThat(ClientHello.decode(client).encode()).isEqualTo(client);
+        ClientHello hello = ClientHello.decode(client);
+        assertThat(hello.encode()).isEqualTo(client);
         accepted++;
+        resuming += hello.resumes() ? 1 : 0;
+        peers += hello.peerLink().isPresent() ? 1 : 0;
       } catch (WireException e) {
         assertThat(e.getMessage()).isNotBlank();
       }
@@ -71,6 +76,8 @@ class WireFuzzTest {
       }
     }
     assertThat(accepted).isGreaterThan(CASES / 10);
+    assertThat(resuming).as("of programs that resume").isGreaterThan(CASES / 10);
+    assertThat(peers).as("of peers").isGreaterThan(CASES / 10);
   }
 
   private static ClientHello hello(Random random) throws WireException {
@@ -79,8 +86,18 @@ class WireFuzzTest {
     random.nextBytes(id);
     random.nextBytes(key);
     int min = random.nextInt(100);
-    return new ClientHello(
-        min, min + random.nextInt(100), SessionId.ofBytes(id), SessionKey.ofBytes(key));
+    int max = min + random.nextInt(100);
+    return switch (random.nextInt(3)) {
+      case 0 -> new ClientHello(min, max, SessionId.ofBytes(id), SessionKey.ofBytes(key));
+      case 1 ->
+          new ClientHello(
+              min,
+              max,
+              random.nextInt(ClientHello.MAX_LINKS),
+              SessionId.ofBytes(id),
+              SessionKey.ofBytes(key));
+      default -> ClientHello.resuming(min, max, SessionId.ofBytes(id), SessionKey.ofBytes(key));
+    };
   }
 
   private static byte[] valid(Random random) {

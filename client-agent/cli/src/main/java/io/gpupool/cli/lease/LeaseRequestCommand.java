@@ -7,6 +7,7 @@ import io.gpupool.cli.Environment;
 import io.gpupool.cli.ExitStatus;
 import io.gpupool.cli.LeaseAdvice;
 import io.gpupool.cli.PoolCommand;
+import io.gpupool.cli.ReturnedLease;
 import io.gpupool.cli.run.RunOptions;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.PoolAddress;
@@ -45,18 +46,20 @@ final class LeaseRequestCommand implements Callable<Integer> {
             .secured(options.pool().orElse(new PoolAddress("localhost", PoolAddress.DEFAULT_PORT)));
     EventLoopGroup loops = EventLoops.create("gpupool-lease", 1);
     try (PoolClient client = new PoolClient(pool, Environment.token(), options.security(), loops)) {
-      HeldLease lease = lease(client);
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> lease.release().join()));
-      show(lease, pool);
-      System.err.println("gpupool: the lease has ended: " + lease.ended().join());
-      return ExitStatus.NO_LEASE;
+      Holder holder = CommandHolder.of("gpupool lease request");
+      try (ReturnedLease returned =
+          new ReturnedLease(client, options.wish().request(holder), this::tellPlace)) {
+        HeldLease lease = granted(returned, client);
+        show(lease, pool);
+        System.err.println("gpupool: the lease has ended: " + lease.ended().join());
+        return ExitStatus.NO_LEASE;
+      }
     }
   }
 
-  private HeldLease lease(PoolClient client) {
-    Holder holder = CommandHolder.of("gpupool lease request");
+  private static HeldLease granted(ReturnedLease asked, PoolClient client) {
     try {
-      return client.requestLease(options.wish().request(holder), this::tellPlace).join();
+      return asked.await();
     } catch (CompletionException e) {
       PoolRequestException refusal = PoolRequestException.of(e, client.address());
       throw refusal.inWords(LeaseAdvice.text(refusal));

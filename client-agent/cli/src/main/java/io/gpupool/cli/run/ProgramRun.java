@@ -8,6 +8,7 @@ import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.LeaseAdvice;
+import io.gpupool.cli.ReturnedLease;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -120,17 +121,15 @@ public final class ProgramRun {
       LeaseRequest request,
       List<String> command)
       throws IOException, InterruptedException {
-    HeldLease lease = lease(client, request);
-    lease
-        .ended()
-        .thenAccept(reason -> {
-          System.err.println("gpupool: the lease has ended: " + reason);
-          onEnded.accept(lease, reason);
-        });
-    try {
+    try (ReturnedLease returned = new ReturnedLease(client, request, ProgramRun::tellPlace)) {
+      HeldLease lease = granted(returned, client);
+      lease
+          .ended()
+          .thenAccept(reason -> {
+            System.err.println("gpupool: the lease has ended: " + reason);
+            onEnded.accept(lease, reason);
+          });
       return start(command, agent, lease, client.address());
-    } finally {
-      lease.release().join();
     }
   }
 
@@ -167,9 +166,9 @@ public final class ProgramRun {
     }
   }
 
-  private static HeldLease lease(PoolClient client, LeaseRequest request) {
+  private static HeldLease granted(ReturnedLease asked, PoolClient client) {
     try {
-      return client.requestLease(request, ProgramRun::tellPlace).join();
+      return asked.await();
     } catch (CompletionException e) {
       PoolRequestException refusal = PoolRequestException.of(e, client.address());
       String told =

@@ -13,6 +13,7 @@ import io.grpc.MethodDescriptor;
 import io.grpc.netty.NettyChannelBuilder;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollChannelOption;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.security.Security;
 import java.util.concurrent.TimeUnit;
@@ -24,7 +25,15 @@ import org.jspecify.annotations.Nullable;
 /** A factory of connections to pools' control planes. For any thread. */
 public final class PoolChannels {
   private static final int CONNECT_MILLIS = 5000;
+
+  /** Pings find a server that hangs; gRPC sends them after 10 s of silence, whatever it is told. */
   private static final long KEEP_ALIVE_SECONDS = 5;
+
+  /** Probes of the kernel find one that is gone, within {@link #KEEP_ALIVE_SECONDS}. */
+  private static final int PROBE_IDLE_SECONDS = 2;
+
+  private static final int PROBE_INTERVAL_SECONDS = 1;
+  private static final int PROBES = 3;
 
   /** Leases, servers and GPUs are told of in one answer each, however many a pool has. */
   private static final int MAX_MESSAGE_BYTES = 64 << 20;
@@ -92,6 +101,10 @@ public final class PoolChannels {
         .eventLoopGroup(loops)
         .maxInboundMessageSize(MAX_MESSAGE_BYTES)
         .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
+        .withOption(ChannelOption.SO_KEEPALIVE, true)
+        .withOption(EpollChannelOption.TCP_KEEPIDLE, PROBE_IDLE_SECONDS)
+        .withOption(EpollChannelOption.TCP_KEEPINTVL, PROBE_INTERVAL_SECONDS)
+        .withOption(EpollChannelOption.TCP_KEEPCNT, PROBES)
         .keepAliveTime(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
         .keepAliveTimeout(KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
         .directExecutor()

@@ -37,6 +37,11 @@ public final class LeaseCall implements HeldLease {
   private static final Duration RETRY = Duration.ofMillis(100);
   private static final Duration LONGEST_PAUSE = Duration.ofMillis(3200);
 
+  /** Shorter than the least time that a server waits for holders after its restart, by far. */
+  private static final Duration LONGEST_HOLD_PAUSE = Duration.ofSeconds(2);
+
+  private static final long RELEASE_SECONDS = 5;
+
   /** The time after which a holder gives up, unless its lease has a longer resume window. */
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -75,9 +80,11 @@ public final class LeaseCall implements HeldLease {
   private boolean unknown;
   private boolean sentAway;
 
-  // Requests that were rejected together must not return together, nor at once.
+  // Requests that were rejected together must not return together, nor at once; nor must holders.
   private final BackOff pauses =
       BackOff.jittered(RETRY, LONGEST_PAUSE, RandomGenerator.getDefault());
+  private final BackOff holdPauses =
+      BackOff.jittered(RETRY, LONGEST_HOLD_PAUSE, RandomGenerator.getDefault());
 
   /**
    * Asks for nothing yet.
@@ -97,14 +104,17 @@ public final class LeaseCall implements HeldLease {
     stub = PoolGrpc.newStub(connection.channel());
   }
 
-  /** Sends the request; cancelling the future withdraws it. */
+  /**
+   * Sends the request; cancelling the future withdraws it, and gives back what may have been
+   * granted meanwhile.
+   */
   public CompletableFuture<HeldLease> request(LeaseRequest asked) {
     request = asked.toBuilder().setRequestId(randomId()).build();
     askedAtNanos = System.nanoTime();
     stub.requestLease(request, newCall());
     granted.whenComplete((result, failure) -> {
       if (granted.isCancelled()) {
-        cancel("withdrawn");
+        withdraw();
       }
     });
     return granted;
@@ -130,33 +140,44 @@ public final class LeaseCall implements HeldLease {
   public CompletableFuture<Void> release() {
     released = true;
     CompletableFuture<Void> done = new CompletableFuture<>();
-    stub.withDeadlineAfter(5, TimeUnit.SECONDS)
+    release(
+        ReleaseLeaseRequest.newBuilder()
+            .setLeaseId(lease().getId())
+            .setSecret(lease().getSecret())
+            .build(),
+        () -> {
+          cancel("released");
+          done.complete(null);
+        });
+    return done;
+  }
+
+  /** The grant may be on its way, and what the server has granted would be kept for the window. */
+  private void withdraw() {
+    released = true;
+    release(ReleaseLeaseRequest.newBuilder().setSecret(request.getRequestId()).build(), () -> {});
+    cancel("withdrawn");
+  }
+
+  private void release(ReleaseLeaseRequest asked, Runnable onAnswer) {
+    stub.withDeadlineAfter(RELEASE_SECONDS, TimeUnit.SECONDS)
         .releaseLease(
-            ReleaseLeaseRequest.newBuilder()
-                .setLeaseId(lease().getId())
-                .setSecret(lease().getSecret())
-                .build(),
+            asked,
             new StreamObserver<>() {
               @Override
               public void onNext(ReleaseLeaseReply reply) {}
 
               @Override
               public void onError(Throwable failure) {
-                LOG.debug("lease {}: release failed: {}", lease().getId(), failure.getMessage());
-                finish();
+                LOG.debug("lease {}: release failed: {}", asked.getLeaseId(), failure.getMessage());
+                onAnswer.run();
               }
 
               @Override
               public void onCompleted() {
-                finish();
-              }
-
-              private void finish() {
-                cancel("released");
-                done.complete(null);
+                onAnswer.run();
               }
             });
-    return done;
   }
 
   private void cancel(String why) {
@@ -199,11 +220,11 @@ public final class LeaseCall implements HeldLease {
       ended.complete("the connection to the pool was lost");
       return;
     }
-    loop.schedule(this::holdAgain, RETRY.toMillis(), TimeUnit.MILLISECONDS);
+    loop.schedule(this::holdAgain, holdPauses.next().toMillis(), TimeUnit.MILLISECONDS);
   }
 
   private long resumeWindowNanos() {
-    return TimeUnit.MILLISECONDS.toNanos(request.getResumeWindowMillis());
+    return TimeUnit.MILLISECONDS.toNanos(lease().getResumeWindowMillis());
   }
 
   /** Repeats a request whose server is gone; by its id it keeps its position. */
@@ -283,6 +304,7 @@ public final class LeaseCall implements HeldLease {
     public void held() {
       broken = false;
       unknown = false;
+      holdPauses.reset();
       LOG.info("lease {}: held again", lease().getId());
     }
 

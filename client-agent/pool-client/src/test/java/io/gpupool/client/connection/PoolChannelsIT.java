@@ -13,11 +13,18 @@ import io.grpc.Server;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class PoolChannelsIT {
   private static final int LEASES = 20_000;
@@ -44,6 +51,50 @@ class PoolChannelsIT {
       server.shutdownNow();
       loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
+  }
+
+  @Test
+  @Timeout(60)
+  void connection_thatIsIdle_isProbedByTheKernelAfterTwoSeconds() throws Exception {
+    EventLoopGroup loops = EventLoops.create("pool-channels-test", 1);
+    Server server =
+        NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+            .addService(new ManyLeases())
+            .build()
+            .start();
+    ManagedChannel channel =
+        PoolChannels.open(
+            new PoolAddress("127.0.0.1", server.getPort()), null, ClientSecurity.DEFAULT, loops);
+    try {
+      var ignored =
+          PoolGrpc.newBlockingStub(channel)
+              .withDeadlineAfter(30, TimeUnit.SECONDS)
+              .listLeases(ListRequest.getDefaultInstance());
+      Optional<Long> untilProbe = Optional.empty();
+      while (untilProbe.isEmpty()) {
+        untilProbe = hundredthsUntilProbe(server.getPort());
+      }
+      assertThat(untilProbe.get()).isLessThanOrEqualTo(200);
+    } finally {
+      channel.shutdownNow();
+      server.shutdownNow();
+      loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+  }
+
+  /** As the kernel tells of the connection to a port; empty: it waits for something else now. */
+  private static Optional<Long> hundredthsUntilProbe(int port) throws IOException {
+    String to = ":%04X".formatted(port);
+    List<String[]> sockets = new ArrayList<>();
+    for (String file : List.of("/proc/net/tcp", "/proc/net/tcp6")) {
+      Files.readAllLines(Path.of(file)).forEach(line -> sockets.add(line.strip().split(" +")));
+    }
+    return sockets.stream()
+        .filter(fields -> fields[2].endsWith(to) && fields[3].equals("01"))
+        .map(fields -> fields[5].split(":"))
+        .filter(timer -> timer[0].equals("02"))
+        .map(timer -> Long.parseLong(timer[1], 16))
+        .findFirst();
   }
 
   /** With as much of each as a pod's has. */

@@ -10,8 +10,10 @@ import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rejection.RejectionDetail;
 import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
+import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
@@ -106,6 +108,10 @@ public final class LeaseCalls {
 
   void release(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
     Principal principal = AuthInterceptor.principal();
+    if (request.getLeaseId().isEmpty() && !request.getSecret().isEmpty()) {
+      withdraw(LeaseSecret.of(request.getSecret()), principal, reply);
+      return;
+    }
     Optional<QueuedRequest> waiting = findQueued(request.getLeaseId(), principal);
     if (waiting.isPresent()) {
       QueuedRequest queued = waiting.get();
@@ -130,18 +136,37 @@ public final class LeaseCalls {
               : LeaseLookup.unknownSecret(request.getLeaseId()));
       return;
     }
+    release(
+        lease.get(),
+        principal,
+        secret.isEmpty()
+            ? "released by " + principal.text() + because(request.getReason())
+            : "released" + because(request.getReason()),
+        reply);
+  }
+
+  private void release(
+      Lease lease, Principal principal, String reason, StreamObserver<ReleaseLeaseReply> reply) {
     try {
-      leases.release(
-          lease.get(),
-          principal,
-          secret.isEmpty()
-              ? "released by " + principal.text() + because(request.getReason())
-              : "released" + because(request.getReason()));
+      leases.release(lease, principal, reason);
     } catch (StateException e) {
       Replies.fail(reply, e);
       return;
     }
     Replies.answer(reply, ReleaseLeaseReply.getDefaultInstance());
+  }
+
+  /** Its client cannot know whether it waits or was granted, and knows no id of either. */
+  private void withdraw(
+      LeaseSecret secret, Principal principal, StreamObserver<ReleaseLeaseReply> reply) {
+    queue.withdraw(secret, principal);
+    Optional<Lease> lease =
+        finder.find(secret).map(GrantedLease::lease).filter(l -> principal.mayUse(l.tenant()));
+    if (lease.isEmpty()) {
+      Replies.answer(reply, ReleaseLeaseReply.getDefaultInstance());
+    } else {
+      release(lease.get(), principal, "its request was withdrawn", reply);
+    }
   }
 
   void update(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {

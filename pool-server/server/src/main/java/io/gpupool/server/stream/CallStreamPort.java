@@ -22,6 +22,8 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The TCP port of the call streams. It reads a handshake and passes the connection on; without TLS
@@ -32,7 +34,10 @@ import org.jspecify.annotations.Nullable;
 public final class CallStreamPort {
   public static final int MAX_UNFINISHED = 512;
 
+  private static final Logger LOG = LoggerFactory.getLogger(CallStreamPort.class);
+
   private final Channel server;
+  private final RefusalLog refusals = new RefusalLog(System::nanoTime, LOG::info);
   private final Set<Channel> unfinished = new LinkedHashSet<>();
 
   /**
@@ -64,7 +69,7 @@ public final class CallStreamPort {
                     if (tls != null) {
                       HandshakeHandler handler =
                           new HandshakeHandler(
-                              channel, join, () -> finish(channel), TlsHandOver::begin);
+                              channel, join, () -> finish(channel), TlsHandOver::begin, refusals);
                       channel.pipeline().addLast(new TlsGate(tls), handler, new EarlyBytes());
                       return;
                     }
@@ -73,7 +78,8 @@ public final class CallStreamPort {
                             channel,
                             join,
                             () -> finish(channel),
-                            (stream, resumable) -> Detaching.detach(stream));
+                            (stream, resumable) -> Detaching.detach(stream),
+                            refusals);
                     channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
                     channel.pipeline().addLast(handler);
                   }

@@ -34,6 +34,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final BiConsumer<ClientHello, CallStream> join;
   private final Runnable onFinished;
   private final HandOver handOver;
+  private final RefusalLog refusals;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
   private @Nullable ScheduledFuture<?> limit;
 
@@ -47,11 +48,13 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
       EpollSocketChannel channel,
       BiConsumer<ClientHello, CallStream> join,
       Runnable onFinished,
-      HandOver handOver) {
+      HandOver handOver,
+      RefusalLog refusals) {
     this.channel = channel;
     this.join = join;
     this.onFinished = onFinished;
     this.handOver = handOver;
+    this.refusals = refusals;
   }
 
   @Override
@@ -117,10 +120,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     if (cause.getCause() instanceof SSLException) {
-      LOG.info(
-          "call stream from {} refused: {}",
-          channel.remoteAddress(),
-          cause.getCause().getMessage());
+      refusals.refused(channel.remoteAddress(), String.valueOf(cause.getCause().getMessage()));
     }
     LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
     context.close();
@@ -128,7 +128,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
 
   @Override
   public void refuse(ServerHello answer) {
-    LOG.info("call stream from {} refused: {}", channel.remoteAddress(), answer.text());
+    refusals.refused(channel.remoteAddress(), answer.text());
     channel
         .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
         .addListener(ChannelFutureListener.CLOSE);

@@ -60,7 +60,8 @@ public final class LeaseView {
     var message =
         io.gpupool.control.v1.Lease.newBuilder()
             .setId(lease.id().text())
-            .setSecret(granted.secret().reveal());
+            .setSecret(granted.secret().reveal())
+            .setResumeWindowMillis(lease.resumeWindowMillis());
     lease.parts().forEach(part -> message.addGrants(directory.grant(part)));
     return message.build();
   }

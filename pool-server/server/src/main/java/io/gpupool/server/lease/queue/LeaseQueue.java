@@ -3,6 +3,8 @@ package io.gpupool.server.lease.queue;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
@@ -201,6 +203,19 @@ public final class LeaseQueue {
       LOG.debug("request {} is withdrawn", entry.id());
       dispatcher.dispatchSoonIfCrowded();
     }
+  }
+
+  /** Takes back the request that waits here by this identity, if it is one of the caller's. */
+  public void withdraw(LeaseSecret secret, Principal principal) {
+    places
+        .find(RequestIdentity.keyOf(secret))
+        .filter(entry -> principal.mayUse(entry.spec().tenant()))
+        .filter(dispatcher::remove)
+        .ifPresent(entry -> {
+          LOG.debug("request {} is withdrawn for good", entry.id());
+          answers.refuseQuietly(entry, new RejectionReason.Cancelled(principal.text(), ""));
+          dispatcher.dispatchSoonIfCrowded();
+        });
   }
 
   /** A request that waits at this server or another. */

@@ -55,9 +55,13 @@ final class QueuePlaces {
 
   /** The entry of a request that its client makes again. */
   Optional<QueueEntry> find(RequestIdentity identity) {
+    return find(identity.key());
+  }
+
+  /** The entry of a request by the key of its identity. */
+  Optional<QueueEntry> find(String key) {
     return entries.values().stream()
-        .filter(entry ->
-            entry.identity().filter(known -> known.key().equals(identity.key())).isPresent())
+        .filter(entry -> entry.identity().filter(known -> known.key().equals(key)).isPresent())
         .findFirst();
   }
 

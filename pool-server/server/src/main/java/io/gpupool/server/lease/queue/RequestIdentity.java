@@ -20,7 +20,11 @@ public record RequestIdentity(LeaseSecret secret, LeaseRequest message, String k
       return Optional.empty();
     }
     LeaseSecret secret = LeaseSecret.of(message.getRequestId());
-    return Optional.of(new RequestIdentity(secret, message, TokenHash.of(secret.reveal()).text()));
+    return Optional.of(new RequestIdentity(secret, message, keyOf(secret)));
+  }
+
+  static String keyOf(LeaseSecret secret) {
+    return TokenHash.of(secret.reveal()).text();
   }
 
   /** Whether the client has made the request before. */
