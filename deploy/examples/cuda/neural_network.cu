@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network of two hidden layers learns two spirals apart: forward, backward and steps by kernels of our own,
 // the first gradient against differences on the CPU.
+// neural_network [STEPS [SECONDS]]: as many steps as that, or as many as fit into the time; it says how many, and a
+// hash of the weights.
 #include "check.h"
+
+#include <chrono>
 
 const int inputs = 2, hidden = 16, batch = 64, layers = 3;
 const int widths[layers + 1] = {inputs, hidden, hidden, 1};
@@ -76,7 +80,24 @@ static double loss_on_cpu(const std::vector<std::vector<float>> &weights,
   return loss / batch;
 }
 
-int main() {
+// FNV-1a of the bits of all weights and biases.
+static uint64_t hash_of(const Layer *net) {
+  uint64_t hash = 14695981039346656037ULL;
+  auto add = [&](const float *values, int count) {
+    for (float value : host_copy(values, count)) {
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof bits);
+      hash = (hash ^ bits) * 1099511628211ULL;
+    }
+  };
+  for (int l = 0; l < layers; l++) {
+    add(net[l].weights, widths[l] * widths[l + 1]);
+    add(net[l].bias, widths[l + 1]);
+  }
+  return hash;
+}
+
+int main(int argc, char **argv) {
   Numbers numbers(42);
   std::vector<float> points(batch * inputs), wanted(batch);
   for (int i = 0; i < batch; i++) {
@@ -133,14 +154,21 @@ int main() {
           "derivative %zu of layer %d is %g, not %g", i, l, gradient[i], slope);
     }
   }
-  const int turns = 300;
-  for (int i = 0; i < turns; i++) turn(0.15f);
-  float loss = host_copy(d_loss, 1)[0];
+  const int least = 300, turns = argc > 1 ? std::atoi(argv[1]) : least;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(argc > 2 ? std::atoi(argv[2]) : 3600);
+  int done = 0;
+  float loss = 0;
+  while (done < turns && (done < least || std::chrono::steady_clock::now() < end)) {
+    turn(0.15f);
+    if (++done % 10 == 0) loss = host_copy(d_loss, 1)[0];
+  }
+  loss = host_copy(d_loss, 1)[0];
   REQUIRE(loss < 0.15f, "the loss is still %g, from %g", loss, first);
   std::vector<float> answers = host_copy(net[layers - 1].out, batch);
   int right = 0;
   for (int i = 0; i < batch; i++) right += (answers[i] > 0) == (wanted[i] > 0.5f);
   REQUIRE(right >= batch * 19 / 20, "only %d of %d are right", right, batch);
+  uint64_t hash = hash_of(net);
   CHECK(cudaDeviceReset());
-  return ok("loss from %.3f to %.4f, %d of %d right", first, loss, right, batch);
+  return ok("%d steps, weights %016lx, loss from %.3f to %.4f, %d of %d right", done, hash, first, loss, right, batch);
 }

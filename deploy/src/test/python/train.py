@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network for some steps; what it computes is not looked at.
 
-Arguments: cnn or gpt; eager, amp, graphs, loader or compile; the number of steps.
+Arguments: cnn or gpt; eager, amp, graphs, loader or compile; the number of steps; if given, the
+seconds after which it ends before that.
 """
+import math
 import sys
+import time
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 MODEL, MODE, STEPS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+END = time.monotonic() + (float(sys.argv[4]) if len(sys.argv) > 4 else math.inf)
 BATCH = 32
 
 
@@ -63,6 +67,8 @@ def batches():
     """So many batches in the GPU's memory as there are steps."""
     if MODE != "loader":
         for _ in range(STEPS):
+            if time.monotonic() > END:
+                return
             inputs, targets = examples(BATCH)
             yield inputs.cuda(), targets.cuda()
         return
@@ -96,7 +102,7 @@ def main():
         if done % 10 == 0:
             loss.item()
     torch.cuda.synchronize()
-    assert done == STEPS, done
+    assert done == STEPS or time.monotonic() > END, done
     peak = torch.cuda.max_memory_allocated()
     print(f"train {MODEL} {MODE}: OK, {done} steps, peak {peak} bytes", flush=True)
 

@@ -97,16 +97,28 @@ static void lose_silent(int seconds) {
   session_lose(CUDA_ERROR_SYSTEM_NOT_READY, cause);
 }
 
+/** Reads the WELCOME until it is there, the connection cut or the session lost. The role is held. */
+static void read_welcome(struct connection *connection, int seconds) {
+  struct reader *reader = &connection->reader;
+  uint64_t until = now_nanos() + (uint64_t)seconds * 1000000000;
+  agent_limit_waits(connection->stream, 1000L * seconds);
+  while (session_alive() && !reader->welcomed && !cut_now(connection)) {
+    step(connection);
+    if (seconds && !reader->welcomed && !cut_now(connection) && now_nanos() >= until) lose_silent(seconds);
+  }
+}
+
 uint8_t *replies_welcome(struct connection *connection, uint32_t *bytes) {
   struct reader *reader = &connection->reader;
   uint8_t *payload = NULL;
-  if (!reader_begin(connection)) return NULL;
   int seconds = agent_patience();
-  uint64_t until = now_nanos() + (uint64_t)seconds * 1000000000;
-  agent_limit_waits(connection->stream, 1000L * seconds);
-  while (session_alive() && !reader->welcomed) {
-    step(connection);
-    if (seconds && !reader->welcomed && now_nanos() >= until) lose_silent(seconds);
+  lock_take(&reader->role);
+  read_welcome(connection, seconds);
+  while (cut_now(connection) && session_alive()) {
+    reader_end(connection);
+    cut_wait(connection);
+    lock_take(&reader->role);
+    read_welcome(connection, seconds);
   }
   agent_limit_waits(connection->stream, 0);
   if (session_alive()) {

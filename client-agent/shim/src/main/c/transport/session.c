@@ -47,6 +47,16 @@ static void close_all(void) {
   for (uint32_t i = session_descriptors(list); i; i--) close(list[i - 1]);
 }
 
+/** Ends a session that has not begun. A thread that resumes one of its connections may still use the descriptors. */
+static void abandon(void) {
+  int list[SESSION_DESCRIPTORS];
+  bool cut = false;
+  set_state(SESSION_NONE);
+  for (uint32_t i = 0; i < connectionCount; i++) cut |= connections[i].cut.sinceNanos != 0;
+  for (uint32_t i = session_descriptors(list); i; i--) shutdown(list[i - 1], SHUT_RDWR);
+  if (!cut) close_all();
+}
+
 /** Reads what each worker says first; the session is attached. */
 static CUresult read_welcomes(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
@@ -109,12 +119,11 @@ static CUresult attach(void) {
     stream_options(connections[i].stream, attachment->resumeWindow != 0);
     opened &= ring_open(&connections[i]) && reader_open(&connections[i]);
   }
+  opened = opened && resume_enable(attachment);
   set_state(SESSION_ATTACHED);
   result = opened ? read_welcomes() : CUDA_ERROR_OUT_OF_MEMORY;
-  if (!result && !resume_enable(attachment)) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result) {
-    set_state(SESSION_NONE);
-    close_all();
+    abandon();
     free(attachment);
     return result;
   }

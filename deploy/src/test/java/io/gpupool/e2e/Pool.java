@@ -10,14 +10,18 @@ import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.SessionInfo;
 import io.grpc.ManagedChannel;
+import io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.NettyChannelBuilder;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLException;
 
 /**
  * A {@code gpupool server} on ports of its own. Unless it is started as installed, it keeps no
@@ -45,7 +49,7 @@ final class Pool implements AutoCloseable {
   private final int httpPort;
   private final ManagedChannel channel;
 
-  private Pool(Program server, String host) {
+  private Pool(Program server, String host, Optional<Path> certificate) {
     this.server = server;
     this.host = host;
     Matcher ports = PORTS.matcher(server.awaitLine(line -> PORTS.matcher(line).matches(), START));
@@ -53,12 +57,28 @@ final class Pool implements AutoCloseable {
     this.controlPort = Integer.parseInt(ports.group(1));
     this.dataPort = Integer.parseInt(ports.group(2));
     this.httpPort = Integer.parseInt(ports.group(3));
-    this.channel = NettyChannelBuilder.forAddress(host, controlPort).usePlaintext().build();
+    this.channel = channel(certificate);
+  }
+
+  private ManagedChannel channel(Optional<Path> certificate) {
+    NettyChannelBuilder builder = NettyChannelBuilder.forAddress(host, controlPort);
+    if (certificate.isEmpty()) {
+      return builder.usePlaintext().build();
+    }
+    try {
+      return builder
+          .sslContext(
+              GrpcSslContexts.forClient().trustManager(certificate.get().toFile()).build())
+          .build();
+    } catch (SSLException e) {
+      throw new AssertionError(e);
+    }
   }
 
   /** Starts a server as users do, with its defaults, and waits until its ports are open. */
   static Pool startAsInstalled(String gpus, String... options) {
-    return start(Program.of(command(LOOPBACK, 0, gpus, options)), LOOPBACK);
+    List<String> command = command(LOOPBACK, 0, gpus, options);
+    return start(Program.of(command), LOOPBACK, certificate(command));
   }
 
   /** Starts a server for a few short programs. */
@@ -88,7 +108,13 @@ final class Pool implements AutoCloseable {
     Program.Builder builder =
         Program.of(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
     environment.forEach(builder::with);
-    return start(builder, host);
+    return start(builder, host, certificate(command));
+  }
+
+  /** The certificate that a server shows; empty: it speaks no TLS. */
+  private static Optional<Path> certificate(List<String> command) {
+    int option = command.indexOf("--tls-cert");
+    return option < 0 ? Optional.empty() : Optional.of(Path.of(command.get(option + 1)));
   }
 
   private static List<String> command(String host, int port, String gpus, String... options) {
@@ -100,10 +126,10 @@ final class Pool implements AutoCloseable {
     return command;
   }
 
-  private static Pool start(Program.Builder builder, String host) {
+  private static Pool start(Program.Builder builder, String host, Optional<Path> certificate) {
     Program server = builder.start();
     try {
-      return new Pool(server, host);
+      return new Pool(server, host, certificate);
     } catch (AssertionError e) {
       server.close();
       throw e;

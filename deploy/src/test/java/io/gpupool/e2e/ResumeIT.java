@@ -3,127 +3,161 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Programs with connections that break at random bytes in both directions: each gives the results
- * that it gives over a connection that holds, and leaves nothing behind. {@code -Dgpupool.cuts=N}
- * makes so many cuts, {@code -Dgpupool.cuts.seed=S} others.
+ * Programs that faults befall at random bytes in both directions: each gives the results that it
+ * gives without faults, and leaves nothing behind. {@code -Dgpupool.cuts=N} makes so many, {@code
+ * -Dgpupool.cuts.seed=S} others.
  */
 class ResumeIT {
-  private static final int CUTS = Integer.getInteger("gpupool.cuts", 50);
+  private static final int QUICK = 50;
+  private static final int CUTS = Integer.getInteger("gpupool.cuts", QUICK);
   private static final long SEED = Long.getLong("gpupool.cuts.seed", 1);
   private static final int CUTS_A_RUN = 5;
-  private static final long GPU_BYTES = 2L << 30;
-  private static final Duration RUNNING = Duration.ofMinutes(3);
+  private static final int MOST_MILLIS = CUTS > QUICK ? 20_000 : 1500;
 
-  /** The first bytes open the session, which does not outlive its connection before it is open. */
-  private static final long ATTACH_BYTES = 4 << 10;
+  /** Has neighbouring programs meet different faults. */
+  private static final int STRIDE = 5;
 
-  private static Pool pool;
-  private static CutProxy control;
-  private static CutProxy streams;
+  @TempDir static Path folder;
+  private static final Map<Place, CutSite> sites = new ConcurrentHashMap<>();
+  private static final Map<String, Expected> expected = new ConcurrentHashMap<>();
+  private static final CutTally programs = new CutTally();
+  private static final CutTally faults = new CutTally();
+
+  /** The ways from a program to its GPUs. */
+  private enum Place {
+    RUN,
+    AGENT,
+    TLS,
+    TWO_SERVERS
+  }
+
+  private record Situation(Place place, Fault fault) {}
+
+  /** What a program says without faults, and over how many bytes. */
+  private record Expected(String output, long bytes) {}
+
+  private record Run(CutProgram program, Situation situation, long seed) {
+    String name() {
+      return program.name() + ", " + situation.place + ", " + situation.fault + ", seed " + seed;
+    }
+  }
 
   @BeforeAll
-  static void startPool() throws IOException {
-    pool = Pool.start("soft:2,mem=1Gi");
-    control = CutProxy.start(pool.controlPort());
-    streams = CutProxy.start(pool.dataPort());
+  static void forget() {
+    sites.clear();
+    expected.clear();
   }
 
   @AfterAll
-  static void stopPool() throws IOException {
-    if (streams != null) {
-      streams.close();
-      control.close();
+  static void stop() throws Exception {
+    for (CutSite site : sites.values()) {
+      site.close();
     }
-    if (pool != null) {
-      pool.close();
-    }
-  }
-
-  private record Run(String name, List<Object> command) {}
-
-  private static List<Run> programs() {
-    List<Run> programs = new ArrayList<>();
-    programs.add(example("vector_add"));
-    programs.add(example("threads", "40"));
-    programs.add(example("streams"));
-    programs.add(example("ordering", "2000"));
-    programs.add(
-        new Run("resumed", List.of(CPrograms.fixture("resumed"), Distribution.KERNELS, "6")));
-    if (CudaPrograms.canBeMade()) {
-      for (String name :
-          List.of(
-              "stream_pipeline",
-              "graph_random",
-              "host_functions",
-              "mapped_memory",
-              "managed_memory",
-              "copies_3d",
-              "neural_network")) {
-        Path made = CudaPrograms.make(name);
-        programs.add(new Run(name, List.of(made)));
-      }
-    }
-    return programs;
-  }
-
-  private static Run example(String name, String... arguments) {
-    List<Object> command = new ArrayList<>(List.of(CPrograms.example(name), Distribution.KERNELS));
-    command.addAll(List.of(arguments));
-    return new Run(name, command);
+    System.out.println(programs);
+    System.out.println(faults);
   }
 
   @TestFactory
   Stream<DynamicTest> programs_withConnectionsThatBreak_giveTheirResults() {
-    List<Run> programs = programs();
     int runs = (CUTS + CUTS_A_RUN - 1) / CUTS_A_RUN;
-    return Stream.iterate(0, i -> i < runs, i -> i + 1)
-        .map(i -> {
-          Run program = programs.get(i % programs.size());
-          long seed = SEED + i;
-          return DynamicTest.dynamicTest(
-              program.name + ", seed " + seed, () -> cutAndCompare(program, seed));
+    List<CutProgram> all = new ArrayList<>(CutProgram.ofOneServer());
+    // Two more servers and an etcd take a while to start.
+    if (CUTS > QUICK) {
+      all.addAll(CutProgram.ofTwoServers());
+    }
+    return IntStream.range(0, runs)
+        .mapToObj(i -> run(all.get(i % all.size()), i % all.size() * STRIDE + i / all.size(), i))
+        .map(run -> DynamicTest.dynamicTest(run.name(), () -> cutAndCompare(run)));
+  }
+
+  private static Run run(CutProgram program, int turn, int number) {
+    List<Situation> situations = situations(program.faults());
+    return new Run(program, situations.get(turn % situations.size()), SEED + number);
+  }
+
+  private static List<Situation> situations(Set<Fault> befalling) {
+    List<Situation> all = new ArrayList<>();
+    if (!befalling.equals(Fault.OF_A_NETWORK)) {
+      befalling.forEach(fault -> all.add(new Situation(Place.TWO_SERVERS, fault)));
+      return all;
+    }
+    for (Place place : List.of(Place.RUN, Place.TLS)) {
+      befalling.forEach(fault -> all.add(new Situation(place, fault)));
+    }
+    all.add(new Situation(Place.TLS, Fault.AGENT_KILLED));
+    all.add(new Situation(Place.AGENT, Fault.AGENT_KILLED));
+    return all;
+  }
+
+  private static void cutAndCompare(Run run) {
+    CutSite site = site(run.situation.place);
+    Expected without = expected(run, site);
+    Fault fault = run.situation.fault;
+    CutPlan plan = CutPlan.random(run.seed, fault, CUTS_A_RUN, without.bytes, MOST_MILLIS);
+    Program.Ended ended = site.run(run.program, plan);
+    System.out.printf("%s: %d faults%n%s%n", run.name(), plan.done(), ended.errors());
+    programs.add(run.program.name(), plan.done(), ended.errors());
+    faults.add(run.situation.place + " " + fault, plan.done(), ended.errors());
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(results(ended)).isEqualTo(without.output);
+    assertThat(plan.done()).as("faults, of " + plan.relayed() + " bytes").isPositive();
+    site.awaitNothingLeft();
+  }
+
+  private static Expected expected(Run run, CutSite site) {
+    return expected.computeIfAbsent(
+        run.program.name() + run.situation.place,
+        name -> {
+          CutPlan whole = CutPlan.none();
+          Program.Ended ended = site.run(run.program, whole);
+          assertThat(ended.status()).as(ended.toString()).isZero();
+          site.awaitNothingLeft();
+          return new Expected(results(ended), whole.relayed());
         });
   }
 
-  private static void cutAndCompare(Run program, long seed) {
-    CutPlan whole = CutPlan.none();
-    streams.follow(whole);
-    Program.Ended expected = run(program);
-    assertThat(expected.status()).as(expected.toString()).isZero();
-    CutPlan plan = CutPlan.random(seed, CUTS_A_RUN, ATTACH_BYTES, whole.relayed());
-    streams.follow(plan);
-    Program.Ended ended = run(program);
-    assertThat(ended.status()).as(ended.toString()).isZero();
-    assertThat(ended.output()).isEqualTo(expected.output());
-    assertThat(plan.done()).as("cuts, of " + plan.relayed() + " bytes").isPositive();
-    pool.awaitIdle();
-    pool.awaitFreeBytes(GPU_BYTES);
+  /** What a program says, but for the times that it has measured. */
+  private static String results(Program.Ended ended) {
+    return ended.output().replaceAll("[0-9.]+ us", "some time");
   }
 
-  private static Program.Ended run(Run program) {
-    List<Object> line = new ArrayList<>(List.of(Distribution.gpupool().toString(), "run"));
-    line.addAll(
-        List.of(
-            "--pool",
-            CutProxy.HOST + ":" + pool.controlPort(),
-            "-m",
-            "512Mi",
-            "--resume-window",
-            "60s",
-            "--"));
-    line.addAll(program.command);
-    return Program.of(line.toArray()).run(RUNNING);
+  private static CutSite site(Place place) {
+    return sites.computeIfAbsent(
+        place,
+        missing -> {
+          try {
+            Path own = Files.createDirectory(folder.resolve(place.name()));
+            CutSite made =
+                switch (place) {
+                  case RUN -> CutSite.ofOneServer();
+                  case AGENT -> CutSite.withAgent(own);
+                  case TLS -> CutSite.withTls(own);
+                  case TWO_SERVERS -> CutSite.ofTwoServers(own);
+                };
+            System.out.println(
+                place + ": " + (made.hasFirewall() ? "iptables drops" : "proxies lose") + " bytes");
+            return made;
+          } catch (RuntimeException e) {
+            throw e;
+          } catch (Exception e) {
+            throw new IllegalStateException(e);
+          }
+        });
   }
 }

@@ -33,12 +33,14 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A port of call streams that shakes hands and then sends back what it receives. */
 final class EchoPort implements AutoCloseable {
   private final Set<ByteString> keys = ConcurrentHashMap.newKeySet();
   private final ChannelGroup streams = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final EventLoopGroup loops = EventLoops.create("echo-port", 1);
+  private final AtomicInteger breaking = new AtomicInteger();
   private final Channel server;
 
   EchoPort(TlsFiles files) throws IOException {
@@ -72,6 +74,11 @@ final class EchoPort implements AutoCloseable {
     keys.add(session.concat(key));
   }
 
+  /** Breaks so many connections before it answers. */
+  void breakNext(int connections) {
+    breaking.set(connections);
+  }
+
   void cut() {
     streams.close().awaitUninterruptibly();
   }
@@ -88,6 +95,11 @@ final class EchoPort implements AutoCloseable {
     protected void decode(ChannelHandlerContext context, ByteBuf bytes, List<Object> out)
         throws Exception {
       if (bytes.readableBytes() < ClientHello.BYTES) {
+        return;
+      }
+      if (breaking.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        bytes.skipBytes(bytes.readableBytes());
+        context.close();
         return;
       }
       ClientHello hello =

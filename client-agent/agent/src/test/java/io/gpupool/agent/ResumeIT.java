@@ -68,6 +68,29 @@ class ResumeIT {
   }
 
   @Test
+  void attach_streamsThatBreakBeforeTheyAreOpen_areOpenedAnew() throws Exception {
+    try (ResumingPool pool = pool()) {
+      agent = start(pool.address(), false);
+      pool.breakNext(2);
+      try (Shim shim = attach()) {
+        assertThat(shim.get("session.0")).isNotEmpty();
+        assertThat(pool.opened).hasSize(3);
+        assertThat(pool.closed).hasSize(2);
+      }
+    }
+  }
+
+  @Test
+  void attach_streamsThatBreakEachTime_isRefused() throws Exception {
+    try (ResumingPool pool = pool()) {
+      agent = start(pool.address(), false);
+      pool.breakNext(Integer.MAX_VALUE);
+      assertRefused(
+          Shim.attach().put("lease", "L1.secret"), "unreachable", "hung up during the handshake");
+    }
+  }
+
+  @Test
   void attach_sessionWithoutAWindow_isNotOfferedToResume() throws Exception {
     try (ResumingPool pool = new ResumingPool(TlsFiles.NONE, 0)) {
       agent = start(pool.address(), true);

@@ -97,6 +97,11 @@ final class ResumingPool implements AutoCloseable {
     streams.cut();
   }
 
+  /** Breaks so many call streams before they are open. */
+  void breakNext(int connections) {
+    streams.breakNext(connections);
+  }
+
   /** Stops answering calls; sessions and call streams stay. */
   void leave() throws InterruptedException {
     Objects.requireNonNull(server).shutdownNow().awaitTermination(5, TimeUnit.SECONDS);

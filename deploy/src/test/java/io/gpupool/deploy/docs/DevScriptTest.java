@@ -49,6 +49,7 @@ class DevScriptTest {
         "pods",
         "webhook",
         "clean",
+        "training",
         "containers"
       })
   void check_everyOne_namesTestsThatExist(String command) throws Exception {

@@ -37,6 +37,17 @@ final class HandOver {
     return relay ? relay(connection) : Detaching.detach(connection);
   }
 
+  /** Returns a stream that has ended already: whoever gets it resumes its session. */
+  static CompletableFuture<FileDescriptor> ended() {
+    try {
+      SocketPair pair = SocketPair.open();
+      Detaching.closeQuietly(pair.first());
+      return CompletableFuture.completedFuture(pair.second());
+    } catch (IOException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
   private static CompletableFuture<FileDescriptor> relayOverTls(
       EpollSocketChannel connection, String name) {
     return TakenConnection.of(connection)

@@ -180,12 +180,16 @@ final class ProgramStreams {
     List<CompletableFuture<FileDescriptor>> descriptors = new ArrayList<>();
     for (int link = 0; link < sessions.size(); link++) {
       OpenedSession session = sessions.get(link);
-      descriptors.add(
+      CompletableFuture<FileDescriptor> handing =
           HandOver.of(
               connections.get(link),
               session.id().brief(),
               session.callStream().isEncrypted(),
-              relay));
+              relay);
+      descriptors.add(
+          session.isResumable()
+              ? handing.exceptionallyCompose(broken -> HandOver.ended())
+              : handing);
     }
     return CompletableFuture.allOf(descriptors.toArray(CompletableFuture[]::new))
         .whenCompleteAsync(

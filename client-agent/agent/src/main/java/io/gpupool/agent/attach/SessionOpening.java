@@ -9,6 +9,7 @@ import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.OpenedSession;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.transport.dial.CallStreamDialer;
+import io.gpupool.transport.dial.DialException;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.PeerCredentials;
@@ -28,8 +29,11 @@ import org.jspecify.annotations.Nullable;
  * the program's event loop.
  */
 final class SessionOpening {
-  /** The pause between questions to the pool whether a pod's lease is granted. */
+  /** The pause between attempts. */
   private static final long LOOK_AGAIN_MILLIS = 1000;
+
+  /** How often a network may break call streams before the program has them. */
+  private static final int MOST_BROKEN = 5;
 
   private final EpollDomainSocketChannel program;
   private final AgentServices agent;
@@ -43,6 +47,7 @@ final class SessionOpening {
   private @Nullable LeaseSessions sessions;
   private List<CompletableFuture<EpollSocketChannel>> dialing = List.of();
   private @Nullable ProgramStreams streams;
+  private int broken;
   private boolean left;
 
   /**
@@ -72,7 +77,7 @@ final class SessionOpening {
 
   /** Completes with connected call streams; fails with the reason why there are none. */
   CompletableFuture<ProgramStreams> open() {
-    return lease.handle().thenCompose(handle -> inPod ? openWhenGranted(handle) : openNow(handle));
+    return lease.handle().thenCompose(this::openPatiently);
   }
 
   /** The refusal that tells the program of a failure. */
@@ -83,16 +88,17 @@ final class SessionOpening {
   /**
    * A pod's lease is the affair of the cluster's controller: where it does not keep pods from
    * starting before they have theirs, programs wait here. They wait a little for servers, too,
-   * which start anew by themselves and whose names the cluster then has to learn.
+   * which start anew by themselves and whose names the cluster then has to learn. Other programs
+   * get an answer at once, unless it is a connection that broke.
    */
-  private CompletableFuture<ProgramStreams> openWhenGranted(AttachRequest.LeaseHandle handle) {
+  private CompletableFuture<ProgramStreams> openPatiently(AttachRequest.LeaseHandle handle) {
     CompletableFuture<ProgramStreams> opened = new CompletableFuture<>();
-    openWhenGranted(handle, opened);
+    openPatiently(handle, opened);
     return opened;
   }
 
   /** Each time anew: futures that wait for the next time's would become more with each. */
-  private void openWhenGranted(
+  private void openPatiently(
       AttachRequest.LeaseHandle handle, CompletableFuture<ProgramStreams> opened) {
     openNow(handle)
         .whenCompleteAsync(
@@ -101,16 +107,24 @@ final class SessionOpening {
                 opened.complete(done);
                 return;
               }
-              Optional<String> why =
-                  left ? Optional.empty() : wait.reason(failure, lease.pool().address());
-              if (why.isEmpty()) {
+              if (!left && isWorthAnotherAttempt(failure, handle)) {
+                closeAndOpenAgain(handle, opened);
+              } else {
                 opened.completeExceptionally(failure);
-                return;
               }
-              wait.tell(why.get(), handle, lease.holder());
-              closeAndOpenAgain(handle, opened);
             },
             program.eventLoop());
+  }
+
+  private boolean isWorthAnotherAttempt(Throwable failure, AttachRequest.LeaseHandle handle) {
+    if (inPod) {
+      Optional<String> why = wait.reason(failure, lease.pool().address());
+      why.ifPresent(reason -> wait.tell(reason, handle, lease.holder()));
+      return why.isPresent();
+    }
+    return PoolRequestException.inner(failure) instanceof DialException dial
+        && dial.why() == DialException.Why.BROKEN
+        && ++broken <= MOST_BROKEN;
   }
 
   /** Closes the opened sessions: of several servers, one may have opened its session already. */
@@ -127,7 +141,7 @@ final class SessionOpening {
                   .schedule(
                       () -> {
                         if (!left) {
-                          openWhenGranted(handle, opened);
+                          openPatiently(handle, opened);
                         }
                       },
                       LOOK_AGAIN_MILLIS,
@@ -172,6 +186,12 @@ final class SessionOpening {
     List<EpollSocketChannel> connections = dialing.stream().map(CompletableFuture::join).toList();
     // They are the streams' to close from here on.
     dialing = List.of();
+    if (!connections.stream().allMatch(EpollSocketChannel::isActive)) {
+      connections.forEach(EpollSocketChannel::close);
+      return CompletableFuture.failedFuture(
+          new DialException(
+              DialException.Why.BROKEN, "a call stream broke before the program had it"));
+    }
     try {
       ProgramStreams made =
           new ProgramStreams(

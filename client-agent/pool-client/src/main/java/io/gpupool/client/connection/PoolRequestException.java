@@ -100,7 +100,7 @@ public final class PoolRequestException extends RuntimeException {
     if (inner instanceof DialException dialing) {
       return new PoolRequestException(
           switch (dialing.why()) {
-            case UNREACHABLE -> Cause.UNREACHABLE;
+            case UNREACHABLE, BROKEN -> Cause.UNREACHABLE;
             case PROTOCOL -> Cause.PROTOCOL;
             case DENIED -> Cause.DENIED;
             case REFUSED -> Cause.REFUSED;

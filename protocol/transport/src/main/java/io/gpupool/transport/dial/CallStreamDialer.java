@@ -14,6 +14,7 @@ import io.gpupool.wire.WireException;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
@@ -26,6 +27,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +40,17 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   /** Longer than the pool waits for a worker to start. */
   private static final long ANSWER_SECONDS = 70;
+
+  /** Whoever has the connection sees for themselves that it has broken. */
+  private static final ChannelHandler BREAKS = new Breaks();
+
+  @ChannelHandler.Sharable
+  private static final class Breaks extends ChannelInboundHandlerAdapter {
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      context.close();
+    }
+  }
 
   private final Target target;
   private final ClientHello hello;
@@ -94,6 +107,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
                 if (target.isEncrypted()) {
                   channel.pipeline().addLast(new EarlyBytes());
                 }
+                channel.pipeline().addLast(BREAKS);
               }
             })
         .connect(target.address())
@@ -176,13 +190,18 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelInactive(ChannelHandlerContext context) {
-    fail(DialException.Why.UNREACHABLE, "hung up during the handshake; see the server's log");
+    fail(DialException.Why.BROKEN, "hung up during the handshake; see the server's log");
   }
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     fail(
-        cause instanceof WireException ? DialException.Why.PROTOCOL : DialException.Why.UNREACHABLE,
+        switch (cause) {
+          case WireException malformed -> DialException.Why.PROTOCOL;
+          case SSLException untrusted -> DialException.Why.UNREACHABLE;
+          case IOException broken -> DialException.Why.BROKEN;
+          default -> DialException.Why.UNREACHABLE;
+        },
         "failed: " + TlsFailure.of(cause).orElse(cause.getMessage()));
   }
 

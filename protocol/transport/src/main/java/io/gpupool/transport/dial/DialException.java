@@ -9,6 +9,8 @@ public final class DialException extends RuntimeException {
   public enum Why {
     /** No connection, or none that answers. */
     UNREACHABLE,
+    /** The connection broke before the other side had answered. */
+    BROKEN,
     /** The two sides do not speak the same. */
     PROTOCOL,
     /** The token by which the session was opened is valid no more. */
@@ -19,7 +21,7 @@ public final class DialException extends RuntimeException {
 
   private final Why why;
 
-  DialException(Why why, String message) {
+  public DialException(Why why, String message) {
     super(message, null, false, false);
     this.why = why;
   }
