@@ -77,12 +77,13 @@ static nvmlReturn_t exchange(char *problem) {
 }
 
 /** Connects, and learns of the lease as a whole. */
-static nvmlReturn_t ask_lease(char *problem) {
+static nvmlReturn_t ask_lease_once(char *problem) {
   state.agent = agent_connect(problem, PROBLEM_BYTES);
   if (state.agent < 0) return NVML_ERROR_DRIVER_NOT_LOADED;
   agent_describe(&message, "nvml");
   const char *lease = getenv("GPUPOOL_LEASE");
-  if (state.forked && *state.ticket && !(lease && *lease)) text_add(&message, "lease", state.ticket);
+  // An agent that was started again is to hold the lease that the former one made.
+  if (*state.ticket && !(lease && *lease)) text_add(&message, state.forked ? "lease" : "ticket", state.ticket);
   nvmlReturn_t result = exchange(problem);
   if (result) return result;
   uint64_t count = number("gpus");
@@ -91,6 +92,22 @@ static nvmlReturn_t ask_lease(char *problem) {
   text_get(&message, "driver", state.lease.driver, sizeof state.lease.driver);
   if (!state.forked) text_get(&message, "ticket", state.ticket, sizeof state.ticket);
   return NVML_SUCCESS;
+}
+
+/** Returns whether the lease that was made for this process was shown in vain; it is forgotten then. */
+static bool has_lost_lease(void) {
+  char type[32], cause[32];
+  text_get(&message, "type", type, sizeof type);
+  text_get(&message, "cause", cause, sizeof cause);
+  if (state.forked || !*state.ticket || strcmp(type, "refused") != 0 || strcmp(cause, "refused") != 0) return false;
+  *state.ticket = '\0';
+  return true;
+}
+
+static nvmlReturn_t ask_lease(char *problem) {
+  text_begin(&message);
+  nvmlReturn_t result = ask_lease_once(problem);
+  return result && has_lost_lease() ? ask_lease_once(problem) : result;
 }
 
 static void take_processes(struct gpu *gpu) {
@@ -238,6 +255,7 @@ nvmlReturn_t lease_close(void) {
   if (!--state.references) {
     disconnect();
     state.forked = false;
+    *state.ticket = '\0';
     for (unsigned i = 0; i < MAX_GPUS; i++) gpus[i].askedAtNanos = 0;
   }
   leave();

@@ -25,6 +25,9 @@ static void *library;
 static char socketName[64];
 static _Atomic int connections;  // of the agent, so far
 static bool refusing;    // what it says from now on
+static _Atomic bool hangingUp;  // at the next question, as an agent that was killed
+static bool ticketIsOld;        // the lease that a ticket shows has ended
+static char shown[64];          // the latest ticket of a first question
 static bool together;    // both GPUs are of one server, and the first one reaches the other
 static unsigned long long usedBytes = 3u << 20;
 static const char *faults[2];  // of the first GPU: how many, and their numbers; NULL: none
@@ -32,8 +35,10 @@ static const char *faults[2];  // of the first GPU: how many, and their numbers;
 static inline void answer(struct text_message *message) {
   char gpu[16], number[32];
   text_get(message, "gpu", gpu, sizeof gpu);
+  if (!*gpu) text_get(message, "ticket", shown, sizeof shown);
+  bool ended = ticketIsOld && !*gpu && *shown;
   text_begin(message);
-  if (refusing) {
+  if (refusing || ended) {
     text_add(message, "type", "refused");
     text_add(message, "cause", "refused");
     text_add(message, "message", "the lease has ended");
@@ -41,6 +46,7 @@ static inline void answer(struct text_message *message) {
   }
   text_add(message, "type", "nvml");
   if (!*gpu) {
+    text_add(message, "ticket", *shown ? shown : ticketIsOld ? "L10.new" : "L9.made");
     text_add(message, "gpus", "2");
     text_add(message, "cuda", "12080");
     text_add(message, "driver", "570.86.15");
@@ -82,7 +88,7 @@ static inline void answer(struct text_message *message) {
 static inline void *serve(void *argument) {
   struct text_message message;
   int connection = (int)(intptr_t)argument;
-  while (text_receive(&message, connection)) {
+  while (text_receive(&message, connection) && !atomic_exchange(&hangingUp, false)) {
     answer(&message);
     if (!text_send(&message, connection) || refusing) break;
   }

@@ -26,6 +26,30 @@ static void init_withoutAnAgent_findsNoDriver(void) {
   CHECK_RESULT(NVML_ERROR_DRIVER_NOT_LOADED, (int)CALL(nvmlInit_v2));
 }
 
+/** Asks for something so late that it is asked anew. */
+static nvmlReturn_t ask_anew(nvmlDevice_t device) {
+  nvmlMemory_t memory;
+  usleep(150000);
+  return CALL(nvmlDeviceGetMemoryInfo, device, &memory);
+}
+
+static void agent_startedAgain_isShownTheLeaseThatTheFormerOneMade(void) {
+  nvmlDevice_t device = begin(0);
+  CHECK(!*shown);
+  atomic_store(&hangingUp, true);
+  CHECK_OK(ask_anew(device));
+  CHECK(strcmp(shown, "L9.made") == 0);
+  CHECK(connections == 2);
+  // After the window the lease is gone: another is made.
+  ticketIsOld = true;
+  atomic_store(&hangingUp, true);
+  CHECK_OK(ask_anew(device));
+  CHECK(!*shown && connections == 4);
+  CHECK_OK(CALL(nvmlShutdown));
+  CHECK_OK(CALL(nvmlInit_v2));
+  CHECK(!*shown);
+}
+
 static void system_ofALease_isItsOldestDrivers(void) {
   begin(0);
   char text[96];
@@ -210,6 +234,7 @@ static void p2pStatus_ofGpus_isAsTheirDriverTellsTheServer(void) {
 int main(void) {
   CASE(init_severalTimes_isCounted);
   CASE(init_withoutAnAgent_findsNoDriver);
+  CASE(agent_startedAgain_isShownTheLeaseThatTheFormerOneMade);
   CASE(system_ofALease_isItsOldestDrivers);
   CASE(device_ofALease_isFoundByEachOfItsNames);
   CASE(memory_ofALease_isItsShare);

@@ -105,6 +105,10 @@ static inline void peer_accept(struct peer *peer, int agent) {
     free(message);
     return;
   }
+  if (peer_asked_to_hold(message, agent)) {
+    free(message);
+    return;
+  }
   peer->asked = *message;
   if (peer_asked_to_resume(peer, message, agent)) {
     free(message);

@@ -29,7 +29,9 @@ static struct {
   const char *_Atomic refusal;  // what the agent answers instead of a stream: the lines of its message
   _Atomic bool silent;   // the agent answers no question
   int64_t shift;         // by how much the position of RESUMED is wrong
-  _Atomic int resumes;   // how often the agent was asked
+  _Atomic int resumes;   // how often the agent was asked for a stream
+  _Atomic int holds;     // and to hold the sessions
+  struct text_message held;  // the latest question of that kind
   _Atomic uint32_t randomState;
   _Atomic uint64_t clientAcknowledged;
   // The latest frame of each kind:
@@ -198,6 +200,7 @@ static inline void peer_describe_resuming(const struct peer *peer, struct text_m
   uint32_t count = peer->connections ? peer->connections : 1;
   snprintf(value, sizeof value, "%u", peer->resumeWindow);
   text_add(message, "resume_window", value);
+  if (peer->ticket) text_add(message, "ticket", peer->ticket);
   if (!peer->connections) text_add(message, "server.0", "named");
   for (uint32_t i = 0; i < count; i++) {
     snprintf(name, sizeof name, "session_key.%u", i);
@@ -206,13 +209,37 @@ static inline void peer_describe_resuming(const struct peer *peer, struct text_m
   }
 }
 
+/** Takes the place of an agent that has gone; false if that is not the question. */
+static inline bool peer_asked_to_hold(struct text_message *message, int agent) {
+  char type[16];
+  text_get(message, "type", type, sizeof type);
+  if (strcmp(type, "hold") != 0) return false;
+  peerResume.held = *message;
+  text_begin(message);
+  const char *refusal = atomic_load(&peerResume.refusal);
+  if (refusal) {
+    message->bytes = (uint32_t)strlen(refusal);
+    memcpy(message->text, refusal, message->bytes);
+    text_send(message, agent);
+    close(agent);
+  } else {
+    text_add(message, "type", "holding");
+    text_add(message, "protocol", "1");
+    text_send(message, agent);
+    for (int i = 0; i < PEER_MAX_RESUMING; i++) {
+      if (peerResume.live[i]) peerResume.live[i]->session->agent = agent;
+    }
+  }
+  atomic_fetch_add(&peerResume.holds, 1);
+  return true;
+}
+
 /** Answers a question for another stream; false if it is none. */
 static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *message, int agent) {
-  char type[16], key[72], holds[4];
+  char type[16], key[72];
   text_get(message, "type", type, sizeof type);
   if (strcmp(type, "resume") != 0) return false;
   text_get(message, "session_key", key, sizeof key);
-  text_get(message, "holds", holds, sizeof holds);
   atomic_fetch_add(&peerResume.resumes, 1);
   if (atomic_load(&peerResume.silent)) return true;
   text_begin(message);
@@ -239,10 +266,6 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   text_send(message, agent);
   peer_send_descriptor(agent, pair[1]);
   close(pair[1]);
-  if (*holds == '1') {
-    resuming->session->agent = agent;
-  } else {
-    close(agent);
-  }
+  close(agent);
   return true;
 }

@@ -57,6 +57,7 @@ struct peer {
   bool relay;
   uint32_t connections;  // how many workers a program gets; 0 is 1
   uint32_t resumeWindow;  // seconds; 0: sessions end with their connections
+  const char *ticket;     // of a lease that the agent holds
   uint32_t digestError;
   _Atomic int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last

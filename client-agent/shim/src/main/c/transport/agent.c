@@ -128,6 +128,7 @@ static void describe_connection(struct text_message *answer, uint32_t connection
 static void describe_resuming(struct text_message *answer, struct attachment *attachment) {
   char window[16];
   text_get(answer, "resume_window", window, sizeof window);
+  text_get(answer, "ticket", attachment->ticket, sizeof attachment->ticket);
   attachment->resumeWindow = (uint32_t)strtoul(window, NULL, 10);
   if (!attachment->resumeWindow) return;
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
@@ -171,7 +172,7 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
     describe_connection(answer, *streams ? i : UINT32_MAX, &attachment->connections[i]);
   }
-  describe_resuming(answer, attachment);
+  if (!relayed) describe_resuming(answer, attachment);
   if (relayed) {
     attachment->connections[0].stream = attachment->agent;
     return CUDA_SUCCESS;

@@ -19,7 +19,9 @@ struct attached_connection {
 };
 
 struct attachment {
-  int agent;  // the socket that tells the agent that this process lives; with one connection perhaps its call stream
+  // The socket that tells the agent that this process lives. Where it relays and there is no window, the call stream.
+  int agent;
+  char ticket[256];  // of a lease that the agent holds for this process; only with a resume window
   uint32_t resumeWindow;  // seconds that the session outlives a broken connection; 0: none
   uint32_t connectionCount;
   struct attached_connection connections[MAX_CONNECTIONS];

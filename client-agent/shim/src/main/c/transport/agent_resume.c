@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void describe(struct text_message *message, const struct cut *cut, bool holds) {
+static void describe(struct text_message *message, const struct cut *cut) {
   char window[16];
   snprintf(window, sizeof window, "%u", cut->windowSeconds);
   agent_introduce(message, "resume");
@@ -18,7 +18,7 @@ static void describe(struct text_message *message, const struct cut *cut, bool h
   text_add(message, "session_key", cut->key);
   text_add(message, "server", cut->server);
   text_add(message, "resume_window", window);
-  text_add(message, "holds", holds ? "1" : "0");
+  text_add(message, "holds", "0");
 }
 
 static enum resume_answer refusal(const struct text_message *answer, char *problem, size_t problemBytes) {
@@ -31,10 +31,10 @@ static enum resume_answer refusal(const struct text_message *answer, char *probl
 }
 
 /** Asks on a connection to the agent. */
-static enum resume_answer ask(struct text_message *message, struct cut *cut, int agent, bool holds, char *problem,
+static enum resume_answer ask(struct text_message *message, struct cut *cut, int agent, char *problem,
                               size_t problemBytes) {
   char type[32];
-  describe(message, cut, holds);
+  describe(message, cut);
   snprintf(problem, problemBytes, "the agent hung up without an answer");
   if (!text_send(message, agent) || !text_receive(message, agent)) return RESUME_LATER;
   text_get(message, "type", type, sizeof type);
@@ -49,7 +49,7 @@ static enum resume_answer ask(struct text_message *message, struct cut *cut, int
   return RESUME_GRANTED;
 }
 
-enum resume_answer agent_resume(struct connection *connection, bool holds, long patienceMillis, char *problem,
+enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char *problem,
                                 size_t problemBytes) {
   struct cut *cut = &connection->cut;
   struct text_message *message = malloc(sizeof *message);
@@ -61,11 +61,9 @@ enum resume_answer agent_resume(struct connection *connection, bool holds, long 
   int agent = agent_connect_now(patienceMillis, problem, problemBytes);
   if (agent >= 0) {
     atomic_store(&cut->agent, agent);
-    answer = ask(message, cut, agent, holds, problem, problemBytes);
-    if (answer != RESUME_GRANTED || !holds) {
-      atomic_store(&cut->agent, -1);
-      close(agent);
-    }
+    answer = ask(message, cut, agent, problem, problemBytes);
+    atomic_store(&cut->agent, -1);
+    close(agent);
   }
   free(message);
   return answer;

@@ -11,8 +11,7 @@ enum resume_answer {
 };
 
 /**
- * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor, and that of the agent if
- * holds. Else `problem` says why not.
+ * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor. Else `problem` says why not.
  */
-enum resume_answer agent_resume(struct connection *connection, bool holds, long patienceMillis, char *problem,
+enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char *problem,
                                 size_t problemBytes);

@@ -92,8 +92,7 @@ struct cut {
   uint32_t burst;       // their number
   char cause[128];
   char server[256], session[64], key[80];
-  int holder;                   // own descriptor that tells an agent that this process lives; -1: session.agent
-  _Atomic int agent, stream;    // descriptors of an attempt to resume; -1: none
+  _Atomic int agent, stream;  // descriptors of an attempt to resume; -1: none
 };
 
 enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };

@@ -7,6 +7,7 @@
 #include "transport/calls.h"
 #include "transport/control.h"
 #include "transport/cut.h"
+#include "transport/hold.h"
 #include "transport/reader.h"
 #include "transport/retained.h"
 #include "transport/sender.h"
@@ -40,30 +41,17 @@ static double seconds_since(uint64_t nanos) { return (double)(now_nanos() - nano
 static void lose(struct connection *connection, const char *problem) {
   const struct cut *cut = &connection->cut;
   char cause[PROBLEM_BYTES + 512];
-  snprintf(cause, sizeof cause, "the connection to %s was lost %.1f s ago (%s) and cannot be resumed: %s", cut->server,
-           seconds_since(cut->sinceNanos), cut->cause, problem);
+  if (!hold_is_over(0, cause, sizeof cause)) {
+    snprintf(cause, sizeof cause, "the connection to %s was lost %.1f s ago (%s) and cannot be resumed: %s",
+             cut->server, seconds_since(cut->sinceNanos), cut->cause, problem);
+  }
   session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, cause);
 }
 
-/** The descriptor that tells the agent of a connection's session that this process lives; -1: a call stream did. */
-static int holder_of(const struct connection *connection) {
-  if (connection->cut.holder >= 0) return connection->cut.holder;
-  return session.agent != connections[0].stream ? session.agent : -1;
-}
-
-/** Returns whether the agent at the other end is still there. */
-static bool agent_lives(int agent) {
-  char byte;
-  if (agent < 0) return false;
-  ssize_t got = recv(agent, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
-  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
-}
-
 /** Ends the session if the agent has told why it ended; true if so. */
-static bool ended_by_agent(const struct connection *connection) {
+static bool ended_by_agent(void) {
   char reason[PROBLEM_BYTES];
-  int agent = holder_of(connection);
-  if (agent < 0 || !agent_reason(agent, reason, sizeof reason)) return false;
+  if (!agent_reason(session.agent, reason, sizeof reason)) return false;
   session_lose(CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
   return true;
 }
@@ -131,15 +119,10 @@ static bool agree(struct connection *connection, int stream) {
 }
 
 /** Puts the new stream in the place of the former one. */
-static bool replace(struct connection *connection, bool holds) {
-  struct cut *cut = &connection->cut;
-  int stream = atomic_load(&cut->stream);
+static bool replace(struct connection *connection) {
+  int stream = atomic_load(&connection->cut.stream);
   stream_options(stream, true);
-  if (dup3(stream, connection->stream, O_CLOEXEC) < 0) return false;
-  if (!holds) return true;
-  if (cut->holder >= 0) close(cut->holder);
-  cut->holder = atomic_exchange(&cut->agent, -1);
-  return true;
+  return dup3(stream, connection->stream, O_CLOEXEC) >= 0;
 }
 
 static void close_attempt(struct cut *cut) {
@@ -151,13 +134,14 @@ static void close_attempt(struct cut *cut) {
 /** Tries once; true if the connection is whole again. */
 static bool attempt(struct connection *connection, char *problem) {
   struct cut *cut = &connection->cut;
-  bool holds = !agent_lives(holder_of(connection));
-  enum resume_answer answer = agent_resume(connection, holds, patience_millis(connection), problem, PROBLEM_BYTES);
-  if (answer == RESUME_NEVER && !ended_by_agent(connection)) lose(connection, problem);
+  // First, so that the agent watches the new stream for the program.
+  hold_renew(patience_millis(connection));
+  enum resume_answer answer = agent_resume(connection, patience_millis(connection), problem, PROBLEM_BYTES);
+  if (answer == RESUME_NEVER && !ended_by_agent()) lose(connection, problem);
   bool resumed = false;
   if (answer == RESUME_GRANTED && session_alive()) {
     snprintf(problem, PROBLEM_BYTES, "the new connection broke, too");
-    resumed = agree(connection, atomic_load(&cut->stream)) && replace(connection, holds);
+    resumed = agree(connection, atomic_load(&cut->stream)) && replace(connection);
   }
   close_attempt(cut);
   return resumed;
@@ -184,9 +168,10 @@ static void resume(struct connection *connection) {
   char problem[PROBLEM_BYTES] = "no answer";
   uint64_t pause = FIRST_PAUSE_NANOS;
   calm(connection);
-  while (session_alive() && !ended_by_agent(connection) && !attempt(connection, problem)) {
+  while (session_alive() && !ended_by_agent() && !attempt(connection, problem)) {
     uint64_t left = left_nanos(connection);
-    if (!left) lose(connection, problem);
+    char over[160];
+    if (!left || hold_is_over(GRACE_NANOS, over, sizeof over)) lose(connection, problem);
     wait_for(connection, left < pause ? left : pause);
     pause = 2 * pause < MOST_PAUSE_NANOS ? 2 * pause : MOST_PAUSE_NANOS;
   }
@@ -199,7 +184,7 @@ static void *resume_run(void *argument) {
   // The threads that have the roles leave them when they see the cut.
   lock_take(&connection->ring.role);
   lock_take(&connection->reader.role);
-  if (!ended_by_agent(connection)) {
+  if (!ended_by_agent()) {
     log_line(LOG_WARN, "lost the connection to %s (%s); resuming for up to %u s", cut->server, cut->cause,
              cut->windowSeconds);
     control_rewind(connection);
@@ -233,9 +218,10 @@ bool resume_enable(const struct attachment *attachment) {
     snprintf(cut->server, sizeof cut->server, "%s", attached->server);
     snprintf(cut->session, sizeof cut->session, "%s", attached->session);
     snprintf(cut->key, sizeof cut->key, "%s", attached->sessionKey);
-    cut->holder = cut->agent = cut->stream = -1;
+    cut->agent = cut->stream = -1;
     connections[i].acknowledgement.askedAfter = UINT64_MAX;
     cut->windowSeconds = attachment->resumeWindow;
   }
+  hold_enable(attachment);
   return true;
 }

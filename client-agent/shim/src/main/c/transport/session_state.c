@@ -23,7 +23,7 @@ uint32_t session_descriptors(int list[SESSION_DESCRIPTORS]) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     if (!connection_resumable(&connections[i])) continue;
     struct cut *cut = &connections[i].cut;
-    int more[] = {cut->holder, atomic_load(&cut->agent), atomic_load(&cut->stream)};
+    int more[] = {i ? -1 : atomic_load(&session.nextAgent), atomic_load(&cut->agent), atomic_load(&cut->stream)};
     for (int j = 0; j < 3; j++) {
       if (more[j] >= 0) list[count++] = more[j];
     }

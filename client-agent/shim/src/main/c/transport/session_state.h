@@ -18,6 +18,7 @@ enum session_state {
 struct session {
   _Atomic int state;         // enum session_state
   int agent;         // descriptor that tells the agent that this process lives; may be a call stream
+  _Atomic int nextAgent;  // one that may take its place; -1: none; only of sessions that can be resumed
   CUresult failure;  // what every call answers once lost
 };
 
@@ -52,7 +53,7 @@ CUresult session_malformed(const char *what);
 /** Ends the session without a word, because the process ends. */
 void session_end(void);
 
-enum { SESSION_DESCRIPTORS = 4 * MAX_CONNECTIONS + 1 };
+enum { SESSION_DESCRIPTORS = 3 * MAX_CONNECTIONS + 2 };
 
 /**
  * The descriptors of the session, each once: call streams, the agent's if it is none of them, and those that resuming

@@ -3,6 +3,7 @@
 
 #include "core/background.h"
 #include "transport/cut.h"
+#include "transport/hold.h"
 #include "transport/reader.h"
 #include "transport/session_state.h"
 #include "transport/stream_options.h"
@@ -34,6 +35,7 @@ static void *watch_run(void *nothing) {
     struct timespec second = {1, 0};
     nanosleep(&second, NULL);
     for (uint32_t i = 0; i < connectionCount; i++) watch(&connections[i]);
+    hold_watch();
   }
   return nothing;
 }

@@ -58,7 +58,9 @@ final class Tenant implements AutoCloseable {
   /** Sees the work that {@code steady} began go on, ends it, and that nothing went wrong in it. */
   void assertWorkedSteadily() {
     List<Long> answer = ask("stop");
-    assertThat(answer.getFirst()).as("result of the work in the background").isZero();
+    assertThat(answer.getFirst())
+        .as("result of the work in the background of %s", run.report())
+        .isZero();
     assertThat(answer.get(1)).as("rounds").isGreaterThan(1);
   }
 

@@ -127,9 +127,10 @@ public final class Agent implements AutoCloseable {
   }
 
   /**
-   * Closes the socket, with which its file goes, and lets go of all programs. Leases that the agent
-   * holds for programs end. On other leases, sessions that can be resumed go on, and so do programs
-   * of pods if they talk to their workers themselves; the other sessions end.
+   * Closes the socket, with which its file goes, and lets go of all programs. Sessions that can be
+   * resumed go on, and so do programs of pods if they talk to their workers themselves; the other
+   * sessions end. Leases that the agent holds for programs wait for the next agent if their
+   * sessions go on, and else end.
    */
   @Override
   public void close() {

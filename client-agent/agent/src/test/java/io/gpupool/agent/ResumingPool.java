@@ -5,10 +5,17 @@ import com.google.protobuf.ByteString;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.CloseSessionReply;
 import io.gpupool.control.v1.CloseSessionRequest;
+import io.gpupool.control.v1.Held;
+import io.gpupool.control.v1.HoldRequest;
+import io.gpupool.control.v1.Lease;
+import io.gpupool.control.v1.LeaseEvent;
+import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.LeaseServer;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ReleaseLeaseReply;
+import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.transport.tls.TlsContext;
@@ -56,6 +63,10 @@ final class ResumingPool implements AutoCloseable {
 
   private static final Context.Key<String> TOKEN = Context.key("token");
   private static final Context.Key<SocketAddress> CLIENT = Context.key("client");
+
+  /** The lease that is granted to whoever asks. */
+  private static final String LEASE = "L9";
+
   private static final int KEY_BYTES = 32;
   private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -63,6 +74,11 @@ final class ResumingPool implements AutoCloseable {
   final List<ResumeSessionRequest> resumed = new CopyOnWriteArrayList<>();
   final List<String> resumeTokens = new CopyOnWriteArrayList<>();
   final List<ByteString> closed = new CopyOnWriteArrayList<>();
+
+  /** The tickets of leases that are held now by other calls than those which asked for them. */
+  final List<String> held = new CopyOnWriteArrayList<>();
+
+  final List<String> released = new CopyOnWriteArrayList<>();
 
   /** The tokens that a session may not be resumed by. */
   final Set<String> denied = ConcurrentHashMap.newKeySet();
@@ -167,7 +183,58 @@ final class ResumingPool implements AutoCloseable {
     }
   }
 
+  /** A call that holds a lease. */
+  private final class Hold implements StreamObserver<HoldRequest> {
+    private final StreamObserver<LeaseEvent> events;
+    private String ticket = "";
+
+    Hold(StreamObserver<LeaseEvent> events) {
+      this.events = events;
+    }
+
+    @Override
+    public void onNext(HoldRequest request) {
+      ticket = request.getLeaseId() + "." + request.getSecret();
+      if (!ticket.equals(LEASE + ".made")) {
+        events.onError(Status.PERMISSION_DENIED.withDescription("unknown").asRuntimeException());
+        return;
+      }
+      held.add(ticket);
+      events.onNext(LeaseEvent.newBuilder().setHeld(Held.getDefaultInstance()).build());
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+      held.remove(ticket);
+    }
+
+    @Override
+    public void onCompleted() {
+      held.remove(ticket);
+    }
+  }
+
   private final class Sessions extends PoolGrpc.PoolImplBase {
+    @Override
+    public void requestLease(LeaseRequest request, StreamObserver<LeaseEvent> events) {
+      events.onNext(
+          LeaseEvent.newBuilder()
+              .setGranted(Lease.newBuilder().setId(LEASE).setSecret("made"))
+              .build());
+    }
+
+    @Override
+    public StreamObserver<HoldRequest> holdLease(StreamObserver<LeaseEvent> events) {
+      return new Hold(events);
+    }
+
+    @Override
+    public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
+      released.add(request.getLeaseId() + "." + request.getSecret());
+      reply.onNext(ReleaseLeaseReply.getDefaultInstance());
+      reply.onCompleted();
+    }
+
     @Override
     public void openSession(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
       opened.add(request);

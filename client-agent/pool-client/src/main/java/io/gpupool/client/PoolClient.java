@@ -23,6 +23,7 @@ import io.gpupool.transport.tls.TlsContext;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -104,6 +105,18 @@ public final class PoolClient implements AutoCloseable {
       LeaseRequest request, Consumer<Queued> onQueued) {
     connection.retryNow();
     return new LeaseCall(connection, loops, onQueued, !address.others().isEmpty()).request(request);
+  }
+
+  /**
+   * Holds a lease that was granted to another process.
+   *
+   * @return the lease, held from then on; fails if it has ended
+   */
+  public CompletableFuture<HeldLease> holdLease(
+      String leaseId, String secret, Duration resumeWindow) {
+    connection.retryNow();
+    return new LeaseCall(connection, loops, queued -> {}, !address.others().isEmpty())
+        .hold(leaseId, secret, resumeWindow);
   }
 
   /**

@@ -31,6 +31,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,6 +51,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
   private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
   private AttachmentState state = new AttachmentState.Closed();
+  private @Nullable SessionHold holding;
   private PodOfProgram pod = new PodOfProgram.None();
 
   /** The pod behind a program, as far as it is known. */
@@ -166,6 +168,10 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
     } else if (state instanceof AttachmentState.AwaitingRequest
         && value instanceof TextMessage message) {
       answer(message);
+    } else if (holding != null
+        && value instanceof TextMessage message
+        && message.type().equals("held")) {
+      holding.confirm();
     } else {
       ReferenceCountUtil.release(value);
       LOG.warn("unexpected message of a program after its attach; its session ends");
@@ -232,7 +238,8 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
             .orElseGet(() -> PoolIdentity.ofProgram(request, agent.options()));
     if (message.type().equals("nvml")) {
       NvmlConnection watch =
-          new NvmlConnection(channel, new ProgramLease(request, identity, peer, agent), views);
+          new NvmlConnection(
+              channel, new ProgramLease(request, identity, peer, agent), views, agentEnds);
       state = state.answered();
       channel.pipeline().replace(this, null, watch);
       watch.answer(message);
@@ -243,6 +250,17 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
               ResumeRequest.of(message),
               request.holder(peer),
               identity,
+              agent,
+              guards,
+              agentEnds));
+    } else if (message.type().equals(AttachRequest.HOLD)) {
+      hold(
+          new SessionHold(
+              channel,
+              request,
+              HeldSessions.of(message),
+              identity,
+              peer,
               agent,
               guards,
               agentEnds));
@@ -264,6 +282,22 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
                 resumption.hand(handing);
               } else {
                 Detaching.closeQuietly(handing);
+              }
+            },
+            channel.eventLoop());
+  }
+
+  private void hold(SessionHold hold) {
+    state = state.opening(hold::giveBack);
+    hold.open()
+        .whenCompleteAsync(
+            (held, failure) -> {
+              if (failure != null) {
+                refuse(hold.refusal(failure));
+              } else if (channel.isActive()) {
+                state = state.connected(false);
+                holding = hold;
+                hold.hold();
               }
             },
             channel.eventLoop());

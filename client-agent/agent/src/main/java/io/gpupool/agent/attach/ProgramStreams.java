@@ -2,8 +2,8 @@
 package io.gpupool.agent.attach;
 
 import io.gpupool.agent.lease.AttachRequest;
+import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.OpenedSession;
-import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
@@ -35,8 +35,8 @@ final class ProgramStreams {
 
   private final EpollDomainSocketChannel program;
   private final boolean relay;
-  private final AttachRequest.LeaseHandle lease;
-  private final PoolAddress pool;
+  private final AttachRequest.LeaseHandle handle;
+  private final ProgramLease lease;
   private final List<OpenedSession> sessions;
   private final List<EpollSocketChannel> connections;
   private final StreamGuard guard;
@@ -50,16 +50,16 @@ final class ProgramStreams {
   ProgramStreams(
       EpollDomainSocketChannel program,
       boolean relay,
-      AttachRequest.LeaseHandle lease,
-      PoolAddress pool,
+      AttachRequest.LeaseHandle handle,
+      ProgramLease lease,
       List<OpenedSession> sessions,
       List<EpollSocketChannel> connections,
       StreamGuards guards)
       throws IOException {
     this.program = program;
     this.relay = relay;
+    this.handle = handle;
     this.lease = lease;
-    this.pool = pool;
     this.sessions = List.copyOf(sessions);
     this.connections = List.copyOf(connections);
     guard = new StreamGuard(program, !isChannelTheStream(), guards);
@@ -101,7 +101,7 @@ final class ProgramStreams {
     for (OpenedSession session : sessions) {
       LOG.info(
           "lease {} session {}: call stream to {} {}{}",
-          lease.leaseId(),
+          handle.leaseId(),
           session.id().brief(),
           session.callStream().address(),
           session.callStream().isEncrypted() ? "over TLS " : "",
@@ -139,8 +139,8 @@ final class ProgramStreams {
         .put("protocol", Versions.LOCAL_PROTOCOL)
         .put("mode", isChannelTheStream() ? "relay" : "descriptor")
         .put("session", sessions.getFirst().id().toString())
-        .put("lease", lease.leaseId())
-        .put("server", pool.toString());
+        .put("lease", handle.leaseId())
+        .put("server", lease.pool().address().toString());
   }
 
   private TextMessage attachedByDescriptors() {
@@ -148,6 +148,9 @@ final class ProgramStreams {
     if (areResumable()) {
       Duration window = sessions.getFirst().resumeWindow();
       answer.put("resume_window", Math.max(1, window.toSeconds()));
+      if (lease.isOwn()) {
+        answer.put("ticket", handle.text());
+      }
     }
     if (sessions.size() > 1) {
       answer.put("streams", sessions.size());

@@ -3,12 +3,9 @@ package io.gpupool.agent.attach;
 
 import io.gpupool.client.SessionHandle;
 import io.gpupool.client.connection.PoolRequestException;
-import io.gpupool.wire.SessionId;
-import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import java.time.Duration;
-import java.util.HexFormat;
 
 /**
  * The request of a shim whose call stream broke.
@@ -27,25 +24,15 @@ record ResumeRequest(SessionHandle session, String server, Duration resumeWindow
    */
   static ResumeRequest of(TextMessage message) {
     try {
+      HeldSessions.Link link = HeldSessions.Link.of(message, "");
       return new ResumeRequest(
-          new SessionHandle(
-              SessionId.ofBytes(hex(message, "session")),
-              SessionKey.ofBytes(hex(message, "session_key"))),
-          message.get("server").orElse(""),
+          link.session(),
+          link.server(),
           Duration.ofSeconds(message.requireNumber("resume_window", MAX_WINDOW_SECONDS)),
           message.requireNumber("holds", 1) == 1);
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());
-    }
-  }
-
-  private static byte[] hex(TextMessage message, String key) throws WireException {
-    try {
-      return HexFormat.of().parseHex(message.require(key));
-    } catch (IllegalArgumentException e) {
-      // Without its message, which may quote the secret.
-      throw new WireException("field '" + key + "' has other than hexadecimal digits");
     }
   }
 }

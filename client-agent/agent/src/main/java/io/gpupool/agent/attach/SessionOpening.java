@@ -195,13 +195,7 @@ final class SessionOpening {
     try {
       ProgramStreams made =
           new ProgramStreams(
-              program,
-              agent.options().relay(),
-              handle,
-              lease.pool().address(),
-              opened,
-              connections,
-              guards);
+              program, agent.options().relay(), handle, lease, opened, connections, guards);
       streams = made;
       Consumer<String> onLeaseEnded = made::end;
       agent.programs().add(handle, onLeaseEnded);
@@ -223,10 +217,7 @@ final class SessionOpening {
     if (streams != null) {
       streams.close();
     }
-    boolean leaseEnds = lease.endsWithProgram();
-    CompletableFuture<Void> released = lease.release();
-    // The end of a lease is that of its sessions.
-    (leaseEnds ? released : endSessions())
+    ended()
         .whenCompleteAsync(
             (done, failure) -> {
               lease.forget();
@@ -237,10 +228,15 @@ final class SessionOpening {
             program.eventLoop());
   }
 
-  private CompletableFuture<Void> endSessions() {
-    return sessions == null || goOnAlone()
-        ? CompletableFuture.completedFuture(null)
-        : sessions.close(agentEnds);
+  private CompletableFuture<Void> ended() {
+    if (goOnAlone()) {
+      lease.letGo();
+      return CompletableFuture.completedFuture(null);
+    }
+    boolean leaseEnds = lease.endsWithProgram();
+    CompletableFuture<Void> released = lease.release();
+    // The end of a lease is that of its sessions.
+    return leaseEnds || sessions == null ? released : sessions.close(agentEnds);
   }
 
   /** Returns whether the program is let go, and lives on with its sessions. */

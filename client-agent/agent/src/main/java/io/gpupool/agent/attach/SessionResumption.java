@@ -4,10 +4,7 @@ package io.gpupool.agent.attach;
 import io.gpupool.agent.lease.AgentServices;
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.PoolIdentity;
-import io.gpupool.client.PoolClient;
-import io.gpupool.client.RedirectException;
 import io.gpupool.client.ResumedSession;
-import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.Detaching;
@@ -21,8 +18,6 @@ import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -44,12 +39,11 @@ final class SessionResumption {
 
   private final EpollDomainSocketChannel program;
   private final ResumeRequest request;
-  private final Holder holder;
   private final PoolIdentity identity;
   private final AgentServices agent;
   private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
-  private final List<PoolClient> taken = new ArrayList<>();
+  private final ResumeCall question;
   private @Nullable CompletableFuture<EpollSocketChannel> dialing;
   private @Nullable StreamGuard guard;
   private boolean handed;
@@ -70,7 +64,7 @@ final class SessionResumption {
       BooleanSupplier agentEnds) {
     this.program = program;
     this.request = request;
-    this.holder = holder;
+    question = new ResumeCall(identity, holder, agent.clients(), program.eventLoop());
     this.identity = identity;
     this.agent = agent;
     this.guards = guards;
@@ -83,23 +77,9 @@ final class SessionResumption {
 
   /** Completes with a connected call stream, which the caller must hand over or close. */
   CompletableFuture<FileDescriptor> open() {
-    return askAt(identity.pool())
-        .exceptionallyComposeAsync(this::askElsewhere, program.eventLoop())
+    return question
+        .ask(request.session(), request.server())
         .thenComposeAsync(this::connect, program.eventLoop());
-  }
-
-  private CompletableFuture<ResumedSession> askAt(PoolAddress address) {
-    PoolClient pool = agent.clients().take(address, identity.credentials());
-    taken.add(pool);
-    return pool.resumeSession(request.session(), request.server(), holder);
-  }
-
-  private CompletableFuture<ResumedSession> askElsewhere(Throwable failure) {
-    if (!(PoolRequestException.inner(failure) instanceof RedirectException other) || left) {
-      return CompletableFuture.failedFuture(failure);
-    }
-    PoolAddress address = PoolAddress.parse(other.address());
-    return askAt(taken.getFirst().address().tls() ? address.overTls() : address);
   }
 
   private CompletableFuture<FileDescriptor> connect(ResumedSession resumed) {
@@ -198,6 +178,7 @@ final class SessionResumption {
   /** Ends the session if this connection was the sign that its program lives. */
   void giveBack() {
     left = true;
+    question.leave();
     if (dialing != null) {
       dialing.cancel(false);
       dialing.thenAccept(EpollSocketChannel::close);
@@ -210,13 +191,13 @@ final class SessionResumption {
     CompletableFuture<Void> ended =
         ends
             ? SessionEnd.of(
-                taken.getLast(),
+                question.pool(),
                 request.session(),
                 request.resumeWindow(),
                 program.eventLoop(),
                 agentEnds)
             : CompletableFuture.completedFuture(null);
-    ended.thenRunAsync(() -> taken.forEach(agent.clients()::giveBack), program.eventLoop());
+    ended.thenRunAsync(question::forget, program.eventLoop());
   }
 
   private static PoolRequestException unreachable(String message) {

@@ -46,6 +46,12 @@ final class StreamGuard {
     looking = program.eventLoop().scheduleAtFixedRate(this::check, 1, 1, TimeUnit.SECONDS);
   }
 
+  /** Guards the streams that this session will have; it has none that is known here. */
+  void expect(SessionId session) {
+    sessions.add(session);
+    guards.add(session, this);
+  }
+
   /** Guards a stream, in place of the former one of its session. */
   void add(SessionId session, GuardedStream stream) {
     sessions.add(session);

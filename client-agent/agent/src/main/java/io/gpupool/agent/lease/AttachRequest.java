@@ -11,7 +11,9 @@ import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
+import io.gpupool.wire.WireException;
 import io.netty.channel.unix.PeerCredentials;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -24,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param ticket the lease it was given; null: none
  * @param token the token that the program brings; null: none
  * @param pool the pool that the program names; null: none
+ * @param ownLease the lease that an agent held for it before, which is gone; null: none
  * @param driverEnvironment what of the program's environment the driver of its GPUs reads
  */
 public record AttachRequest(
@@ -33,11 +36,18 @@ public record AttachRequest(
     LeaseOptions wish,
     @Nullable String token,
     @Nullable PoolAddress pool,
+    @Nullable FormerLease ownLease,
     Map<String, String> driverEnvironment) {
   /** The type of a message that asks for one more call stream of a session. */
   public static final String RESUME = "resume";
 
-  private static final Set<String> TYPES = Set.of("attach", "nvml", RESUME);
+  /** The type of a message by which a program that has sessions shows that it lives. */
+  public static final String HOLD = "hold";
+
+  /** The key of a program's window, in seconds: {@code resume_window} is what it asked for. */
+  public static final String WINDOW = "window";
+
+  private static final Set<String> TYPES = Set.of("attach", "nvml", RESUME, HOLD);
 
   public AttachRequest {
     driverEnvironment = Map.copyOf(driverEnvironment);
@@ -66,8 +76,41 @@ public record AttachRequest(
       return new LeaseHandle(text.substring(0, dot), text.substring(dot + 1));
     }
 
+    /** Returns the form in which programs get it. */
+    public String text() {
+      return leaseId + "." + secret;
+    }
+
     public static LeaseHandle of(HeldLease held) {
       return new LeaseHandle(held.lease().getId(), held.lease().getSecret());
+    }
+  }
+
+  /**
+   * A lease that an agent held for the program before.
+   *
+   * @param resumeWindow for how long the pool waits for a holder
+   */
+  public record FormerLease(LeaseHandle handle, Duration resumeWindow) {
+    /** The longest window: a program that reads NVML does not know its lease's. */
+    private static final long MAX_WINDOW_SECONDS = 3600;
+
+    private static @Nullable FormerLease of(TextMessage message) {
+      String ticket = message.get("ticket").orElse(null);
+      if (ticket == null) {
+        return null;
+      }
+      long seconds = message.get(WINDOW).isPresent() ? windowSeconds(message) : MAX_WINDOW_SECONDS;
+      return new FormerLease(LeaseHandle.parse(ticket), Duration.ofSeconds(seconds));
+    }
+
+    private static long windowSeconds(TextMessage message) {
+      try {
+        return message.requireNumber(WINDOW, MAX_WINDOW_SECONDS);
+      } catch (WireException e) {
+        throw new PoolRequestException(
+            PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());
+      }
     }
   }
 
@@ -96,8 +139,8 @@ public record AttachRequest(
   }
 
   /**
-   * Reads an attach message, or a resume message or the first of NVML's questions, which say the
-   * same of the program.
+   * Reads an attach message, or a resume or hold message or the first of NVML's questions, which
+   * say the same of the program.
    *
    * @throws PoolRequestException if it is something else, or a value has the wrong form
    */
@@ -105,7 +148,7 @@ public record AttachRequest(
     if (!TYPES.contains(message.type())) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL,
-          "the agent knows attach, resume, nvml and status only");
+          "the agent knows attach, resume, hold, nvml and status only");
     }
     String protocol = message.get("protocol").orElse("");
     if (!protocol.equals(Integer.toString(Versions.LOCAL_PROTOCOL))) {
@@ -125,6 +168,7 @@ public record AttachRequest(
           message.type().equals(RESUME) ? LeaseOptions.NOTHING : LeaseOptions.from(message::get),
           message.get("token").orElse(null),
           message.get("pool").map(PoolAddress::parse).orElse(null),
+          FormerLease.of(message),
           driverEnvironment(message));
     } catch (NumberFormatException e) {
       throw new PoolRequestException(

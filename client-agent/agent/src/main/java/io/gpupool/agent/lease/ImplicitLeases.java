@@ -30,6 +30,13 @@ public final class ImplicitLeases {
     Shared(CompletableFuture<HeldLease> asking) {
       this.asking = asking;
     }
+
+    /** Returns whether it is held, and is this lease. */
+    boolean is(AttachRequest.LeaseHandle lease) {
+      return asking.isDone()
+          && !asking.isCompletedExceptionally()
+          && AttachRequest.LeaseHandle.of(asking.join()).equals(lease);
+    }
   }
 
   /** Creates a set without leases; the given programs hear of the ends of their leases. */
@@ -45,25 +52,47 @@ public final class ImplicitLeases {
   Reference take(int pid, PoolClient pool, LeaseRequest request) {
     Key key = new Key(pid, pool, request);
     Shared known = pid == 0 ? null : shared.get(key);
-    if (known == null) {
-      known = new Shared(pool.requestLease(request, queued -> {}));
-      CompletableFuture<HeldLease> asking = known.asking;
-      shared.put(key, known);
-      asking.whenComplete((held, failure) -> {
-        if (failure != null) {
-          forget(key, asking);
-        } else {
-          held.ended()
-              .thenAccept(reason -> {
-                LOG.warn("lease {} ended: {}", held.lease().getId(), reason);
-                forget(key, asking);
-                programs.ended(AttachRequest.LeaseHandle.of(held), reason);
-              });
-        }
-      });
+    return refer(key, known == null ? add(key, pool.requestLease(request, queued -> {})) : known);
+  }
+
+  /**
+   * Holds a lease that an agent held before for the same process, which asked for the same.
+   *
+   * @param pid 0: not known, and then nothing is shared
+   */
+  Reference takeBack(
+      int pid, PoolClient pool, LeaseRequest request, AttachRequest.FormerLease former) {
+    Key key = new Key(pid, pool, request);
+    Shared known = pid == 0 ? null : shared.get(key);
+    AttachRequest.LeaseHandle lease = former.handle();
+    if (known != null && known.is(lease)) {
+      return refer(key, known);
     }
-    known.users++;
-    return new Reference(key, known);
+    return refer(
+        key, add(key, pool.holdLease(lease.leaseId(), lease.secret(), former.resumeWindow())));
+  }
+
+  private Reference refer(Key key, Shared lease) {
+    lease.users++;
+    return new Reference(key, lease);
+  }
+
+  private Shared add(Key key, CompletableFuture<HeldLease> asking) {
+    Shared added = new Shared(asking);
+    shared.put(key, added);
+    asking.whenComplete((held, failure) -> {
+      if (failure != null) {
+        forget(key, asking);
+      } else {
+        held.ended()
+            .thenAccept(reason -> {
+              LOG.warn("lease {} ended: {}", held.lease().getId(), reason);
+              forget(key, asking);
+              programs.ended(AttachRequest.LeaseHandle.of(held), reason);
+            });
+      }
+    });
+    return added;
   }
 
   /** Forgets a lease: the next program asks for a new one. */
@@ -101,6 +130,16 @@ public final class ImplicitLeases {
       forget(key, lease.asking);
       lease.asking.cancel(false);
       return lease.asking.thenCompose(HeldLease::release);
+    }
+
+    /** Leaves the lease to the next agent that the program finds. */
+    void letGo() {
+      if (--lease.users > 0) {
+        return;
+      }
+      forget(key, lease.asking);
+      lease.asking.cancel(false);
+      lease.asking.thenAccept(HeldLease::letGo);
     }
   }
 }

@@ -4,6 +4,7 @@ package io.gpupool.agent.lease;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.control.v1.Holder;
+import io.gpupool.control.v1.LeaseRequest;
 import io.netty.channel.unix.PeerCredentials;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +22,7 @@ public final class ProgramLease {
   private final CompletableFuture<AttachRequest.LeaseHandle> handle;
 
   /**
-   * Asks for a lease, unless the program has one.
+   * Asks for a lease, unless the program has one; one that an agent held for it is held again.
    *
    * @throws IllegalArgumentException if a value has the wrong form
    */
@@ -38,11 +39,12 @@ public final class ProgramLease {
       return;
     }
     try {
+      LeaseRequest wish = request.wish().orElse(agent.options().wish()).request(holder);
+      AttachRequest.FormerLease former = request.ownLease();
       own =
-          agent
-              .leases()
-              .take(
-                  peer.pid(), pool, request.wish().orElse(agent.options().wish()).request(holder));
+          former == null
+              ? agent.leases().take(peer.pid(), pool, wish)
+              : agent.leases().takeBack(peer.pid(), pool, wish, former);
     } catch (RuntimeException e) {
       clients.giveBack(pool);
       throw e;
@@ -82,6 +84,13 @@ public final class ProgramLease {
   /** Ends the program's part in a lease of its own; completes when the pool has confirmed that. */
   public CompletableFuture<Void> release() {
     return own == null ? CompletableFuture.completedFuture(null) : own.release();
+  }
+
+  /** Ends the program's part in a lease of its own, which is left to the program's next agent. */
+  public void letGo() {
+    if (own != null) {
+      own.letGo();
+    }
   }
 
   /** Gives the connection back; nothing may be called after that. */

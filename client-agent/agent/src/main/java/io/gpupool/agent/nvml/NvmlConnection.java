@@ -14,6 +14,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,17 +29,33 @@ public final class NvmlConnection extends ChannelInboundHandlerAdapter {
   private final EpollDomainSocketChannel channel;
   private final ProgramLease lease;
   private final LeaseViews views;
+  private final BooleanSupplier agentEnds;
   private boolean answering;
 
-  public NvmlConnection(EpollDomainSocketChannel channel, ProgramLease lease, LeaseViews views) {
+  /**
+   * Serves a connection.
+   *
+   * @param agentEnds whether it is the agent that lets the program go
+   */
+  public NvmlConnection(
+      EpollDomainSocketChannel channel,
+      ProgramLease lease,
+      LeaseViews views,
+      BooleanSupplier agentEnds) {
     this.channel = channel;
     this.lease = lease;
     this.views = views;
+    this.agentEnds = agentEnds;
     channel.closeFuture().addListener(closed -> end());
   }
 
   private void end() {
-    lease.release().whenComplete((done, failure) -> lease.forget());
+    if (agentEnds.getAsBoolean()) {
+      lease.letGo();
+      lease.forget();
+    } else {
+      lease.release().whenComplete((done, failure) -> lease.forget());
+    }
   }
 
   @Override
@@ -82,7 +99,7 @@ public final class NvmlConnection extends ChannelInboundHandlerAdapter {
       TextMessage question, AttachRequest.LeaseHandle known, DescribeLeaseReply view) {
     Optional<String> gpu = question.get("gpu");
     if (gpu.isEmpty()) {
-      return GpuView.lease(view, lease.isOwn() ? known.leaseId() + "." + known.secret() : null);
+      return GpuView.lease(view, lease.isOwn() ? known.text() : null);
     }
     try {
       return GpuView.gpu(view, Integer.parseInt(gpu.get()), ProcessInfo.HOST);

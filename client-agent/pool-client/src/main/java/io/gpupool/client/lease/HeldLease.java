@@ -19,4 +19,7 @@ public interface HeldLease {
 
   /** Ends the lease; completes when the pool has confirmed it or cannot be reached. */
   CompletableFuture<Void> release();
+
+  /** Holds the lease no longer, and leaves it to the next holder: the pool waits for one. */
+  void letGo();
 }

@@ -120,6 +120,29 @@ public final class LeaseCall implements HeldLease {
     return granted;
   }
 
+  /**
+   * Holds a lease that was granted to another process, which has let go of it.
+   *
+   * @param secret of the lease
+   * @param resumeWindow of the lease
+   * @return completes when the lease is held; cancelling it lets go of the lease
+   */
+  public CompletableFuture<HeldLease> hold(String leaseId, String secret, Duration resumeWindow) {
+    lease = Lease.newBuilder().setId(leaseId).setSecret(secret).build();
+    request = LeaseRequest.newBuilder().setResumeWindowMillis(resumeWindow.toMillis()).build();
+    ended.thenAccept(reason ->
+        granted.completeExceptionally(
+            new PoolRequestException(
+                PoolRequestException.Cause.REFUSED, "the lease has ended: " + reason)));
+    granted.whenComplete((result, failure) -> {
+      if (granted.isCancelled()) {
+        letGo();
+      }
+    });
+    holdAgain();
+    return granted;
+  }
+
   private static String randomId() {
     byte[] bits = new byte[ID_BYTES];
     RANDOM.nextBytes(bits);
@@ -178,6 +201,12 @@ public final class LeaseCall implements HeldLease {
                 onAnswer.run();
               }
             });
+  }
+
+  @Override
+  public void letGo() {
+    released = true;
+    cancel("left to the next holder");
   }
 
   private void cancel(String why) {
@@ -306,6 +335,7 @@ public final class LeaseCall implements HeldLease {
       unknown = false;
       holdPauses.reset();
       LOG.info("lease {}: held again", lease().getId());
+      granted.complete(LeaseCall.this);
     }
 
     @Override

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.agent.attach;
+
+import io.gpupool.agent.lease.PoolClients;
+import io.gpupool.agent.lease.PoolIdentity;
+import io.gpupool.client.PoolClient;
+import io.gpupool.client.RedirectException;
+import io.gpupool.client.ResumedSession;
+import io.gpupool.client.SessionHandle;
+import io.gpupool.client.connection.PoolAddress;
+import io.gpupool.client.connection.PoolRequestException;
+import io.gpupool.control.v1.Holder;
+import io.netty.channel.EventLoop;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * A question to the pool for one more connection of a session, which also tells whether the session
+ * is there and the program's, and which server has it. Runs on the program's event loop.
+ */
+final class ResumeCall {
+  private final PoolIdentity identity;
+  private final Holder holder;
+  private final PoolClients clients;
+  private final EventLoop loop;
+  private final List<PoolClient> taken = new ArrayList<>();
+  private boolean left;
+
+  /** Asks for nothing yet. */
+  ResumeCall(PoolIdentity identity, Holder holder, PoolClients clients, EventLoop loop) {
+    this.identity = identity;
+    this.holder = holder;
+    this.clients = clients;
+    this.loop = loop;
+  }
+
+  /**
+   * Asks whichever server the program's pool is, and the one that it names.
+   *
+   * @param server of the lease that has the session; empty: whichever is asked
+   */
+  CompletableFuture<ResumedSession> ask(SessionHandle session, String server) {
+    return askAt(identity.pool(), session, server)
+        .exceptionallyComposeAsync(failure -> askElsewhere(failure, session, server), loop);
+  }
+
+  private CompletableFuture<ResumedSession> askAt(
+      PoolAddress address, SessionHandle session, String server) {
+    PoolClient pool = clients.take(address, identity.credentials());
+    taken.add(pool);
+    return pool.resumeSession(session, server, holder);
+  }
+
+  private CompletableFuture<ResumedSession> askElsewhere(
+      Throwable failure, SessionHandle session, String server) {
+    if (!(PoolRequestException.inner(failure) instanceof RedirectException other) || left) {
+      return CompletableFuture.failedFuture(failure);
+    }
+    PoolAddress address = PoolAddress.parse(other.address());
+    return askAt(taken.getFirst().address().tls() ? address.overTls() : address, session, server);
+  }
+
+  /** The connection to the server that was asked last. */
+  PoolClient pool() {
+    return taken.getLast();
+  }
+
+  /** Asks no other server any more. */
+  void leave() {
+    left = true;
+  }
+
+  /** Gives the connections back; nothing may be called after that. */
+  void forget() {
+    taken.forEach(clients::giveBack);
+    taken.clear();
+  }
+}
