@@ -3,7 +3,8 @@
 // Ties a program's life to the process that starts it, which a Java process cannot do by itself.
 //
 //   gpupool-exec --bind -- COMMAND...       becomes COMMAND, which the kernel kills when the thread that
-//                                           started it ends
+//                                           started it ends; with GPUPOOL_BIND=self, COMMAND ties itself to
+//                                           the process in GPUPOOL_PARENT, and is in a session of its own
 //   gpupool-exec --supervise -- COMMAND...  runs COMMAND, passes on the signals its own parent sends it, and
 //                                           ends with COMMAND's status (128 + N for signal N); when the parent
 //                                           dies, kills COMMAND and all that came of it
@@ -49,6 +50,21 @@ static void die_with_parent(pid_t parent, int signal) {
   if (prctl(PR_SET_PDEATHSIG, signal) != 0) fail(FAILED, "prctl", strerror(errno));
   // The parent may have died before the kernel was told.
   if (getppid() != parent) _exit(FAILED);
+}
+
+// A program that may outlive its parent has to set and clear the signal itself: it belongs to a thread.
+static int binds_itself(void) {
+  const char *bind = getenv("GPUPOOL_BIND");
+  return bind && strcmp(bind, "self") == 0;
+}
+
+static void leave_bond(pid_t parent) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", (int)parent);
+  if (setenv("GPUPOOL_PARENT", text, 1) != 0) fail(FAILED, "setenv", strerror(errno));
+  unsetenv("GPUPOOL_BIND");
+  // A terminal's signals to the parent are none of the program's.
+  setsid();
 }
 
 static _Noreturn void become(char **command) {
@@ -156,7 +172,10 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "--bind") == 0) {
     restore_signals();
-    die_with_parent(parent, SIGKILL);
+    if (binds_itself())
+      leave_bond(parent);
+    else
+      die_with_parent(parent, SIGKILL);
     become(argv + 3);
   }
   if (strcmp(argv[1], "--supervise") == 0) return supervise(argv + 3, parent);

@@ -31,6 +31,8 @@ static const int calls_of_all[] = {
     SYS_recvfrom, SYS_sendto, SYS_futex, SYS_read, SYS_write, SYS_ppoll, SYS_sendmsg, SYS_recvmsg, SYS_sched_yield,
     SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_pipe2, SYS_pselect6, SYS_shutdown,
     SYS_getsockopt, SYS_setsockopt, SYS_getsockname, SYS_getpeername,
+    // the socket on which the next server claims the worker, which the launcher has bound
+    SYS_accept4,
     // memory
     SYS_mprotect, SYS_madvise, SYS_mmap, SYS_munmap, SYS_mremap, SYS_membarrier, SYS_brk, SYS_mincore, SYS_msync,
     SYS_mlock, SYS_munlock, SYS_memfd_create, SYS_ftruncate, SYS_fallocate,
@@ -57,7 +59,7 @@ static const int calls_of_all[] = {
 
 // What NVIDIA's driver calls besides.
 static const int calls_of_nvidia[] = {
-    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_mbind, SYS_set_mempolicy,
+    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_mbind, SYS_set_mempolicy,
     SYS_get_mempolicy, SYS_mlock2, SYS_mlockall, SYS_munlockall, SYS_sched_setaffinity, SYS_unlinkat,
     SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_capget,
 #ifdef __x86_64__

@@ -123,7 +123,7 @@ static void build_filter(struct filter *filter, int nvidia) {
   allow_with(filter, SYS_kill, 0, &self, 1);
   const uint32_t own[] = {0, self};
   allow_with(filter, SYS_prlimit64, 0, own, 2);
-  const uint32_t harmless[] = {PR_SET_NAME, PR_GET_NAME, NAME_MEMORY, PR_SET_TIMERSLACK};
+  const uint32_t harmless[] = {PR_SET_NAME, PR_GET_NAME, NAME_MEMORY, PR_SET_TIMERSLACK, PR_SET_PDEATHSIG};
   allow_with(filter, SYS_prctl, 0, harmless, sizeof harmless / sizeof *harmless);
   allow_with(filter, SYS_socketpair, 0, &local, 1);
   allow_with(filter, SYS_fcntl, 1, descriptor_commands, sizeof descriptor_commands / sizeof *descriptor_commands);

@@ -3,7 +3,8 @@
 // Puts up the walls around a worker, then becomes it. GPUPOOL_SANDBOX holds the plan (plan.h).
 //
 //   gpupool-sandbox COMMAND...   becomes COMMAND behind the walls, with GPUPOOL_CONTROL_FD, a connection with the
-//                                server, and GPUPOOL_FILTER_FD, the filter of system calls that it is to put up itself
+//                                server, GPUPOOL_LISTEN_FD, a listening socket, if the plan has one, and
+//                                GPUPOOL_FILTER_FD, the filter of system calls that it is to put up itself
 //   gpupool-sandbox --check      puts the walls up around itself and prints a line "missing WALL REASON" for each that
 //                                this machine does not let it have
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -51,6 +53,28 @@ static void connect_control(const struct plan *plan) {
   announce("GPUPOOL_CONTROL_FD", server);
 }
 
+// While this process is the server's user, who alone may make a file there and connect to it.
+static int bind_listener(const struct plan *plan) {
+  if (!plan->listen) return -1;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(plan->listen);
+  if (plan->listen[0] != '/' || length >= sizeof address.sun_path) die("not a path for a unix socket", plan->listen);
+  memcpy(address.sun_path, plan->listen, length);
+  int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  // The file gets the mode of the socket.
+  if (listener < 0 || fchmod(listener, S_IRUSR | S_IWUSR) != 0 ||
+      bind(listener, (struct sockaddr *)&address, sizeof address) != 0)
+    die(plan->listen, strerror(errno));
+  return listener;
+}
+
+// As the worker's own user: whoever connects can ask the kernel who listens.
+static void listen_for_claims(const struct plan *plan, int listener) {
+  if (listener < 0) return;
+  if (listen(listener, 1) != 0) die(plan->listen, strerror(errno));
+  announce("GPUPOOL_LISTEN_FD", listener);
+}
+
 // A change of user makes the kernel forget that this process is to die with its parent.
 static void die_with_parent(pid_t parent, int signal) {
   if (signal == 0) return;
@@ -66,12 +90,14 @@ static void put_up(struct plan *plan) {
   setsid();
   close_inherited();
   connect_control(plan);
+  int listener = bind_listener(plan);
   limit_resources(plan);
   int files = prepare_files(plan);
   leave_network(plan);
   bound_capabilities();
   become_user(plan);
   drop_capabilities(plan);
+  listen_for_claims(plan, listener);
   if (!plan->check && !plan->without_calls) {
     int filter = hand_over_filter(plan);
     if (filter >= 0) announce("GPUPOOL_FILTER_FD", filter);

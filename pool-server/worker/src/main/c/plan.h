@@ -3,6 +3,7 @@
 // The plan by which the server confines a worker: lines of GPUPOOL_SANDBOX, a word and its value each.
 //
 //   control @NAME     the server's abstract socket: connect to it and hand the connection over
+//   listen PATH       bind a unix socket to this path, listen on it and hand it over
 //   uid NUMBER        become this user, with a group of the same number
 //   oom NUMBER        oom_score_adj
 //   read PATH         files below it may be read
@@ -28,6 +29,7 @@ struct path {
 
 struct plan {
   const char *control;
+  const char *listen;
   const char *oom;
   const char *filter;
   long uid;  // -1: stay the same
@@ -62,6 +64,8 @@ static void add_path(struct plan *plan, enum access access, const char *name) {
 static void parse_line(struct plan *plan, const char *word, const char *value) {
   if (strcmp(word, "control") == 0)
     plan->control = value;
+  else if (strcmp(word, "listen") == 0)
+    plan->listen = value;
   else if (strcmp(word, "uid") == 0)
     plan->uid = strtol(value, NULL, 10);
   else if (strcmp(word, "oom") == 0)

@@ -2,6 +2,7 @@
 package io.gpupool.e2e;
 
 import io.gpupool.e2e.CutPlan.Cut;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -12,7 +13,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +33,7 @@ final class CutProxy implements AutoCloseable {
 
   private final int port;
   private final boolean hasFrames;
-  private final Consumer<Cut> surroundings;
+  private final Predicate<Cut> surroundings;
   private final Set<Link> links = ConcurrentHashMap.newKeySet();
   private volatile ServerSocket listener;
   private volatile CutPlan plan = CutPlan.none();
@@ -40,7 +41,7 @@ final class CutProxy implements AutoCloseable {
   private volatile boolean losesRequests;
   private volatile boolean losesAnswers;
 
-  private CutProxy(int port, boolean hasFrames, Consumer<Cut> surroundings) {
+  private CutProxy(int port, boolean hasFrames, Predicate<Cut> surroundings) {
     this.port = port;
     this.hasFrames = hasFrames;
     this.surroundings = surroundings;
@@ -49,16 +50,17 @@ final class CutProxy implements AutoCloseable {
 
   /** Relays to this port of the server, and breaks nothing. */
   static CutProxy start(int port) {
-    return start(port, false, cut -> {});
+    return start(port, false, cut -> false);
   }
 
   /**
    * Relays to this port of the server.
    *
    * @param hasFrames whether the bytes are call streams in the clear
-   * @param surroundings makes those faults that concern more than one connection
+   * @param surroundings makes those faults that concern more than one connection, and says whether
+   *     it has
    */
-  static CutProxy start(int port, boolean hasFrames, Consumer<Cut> surroundings) {
+  static CutProxy start(int port, boolean hasFrames, Predicate<Cut> surroundings) {
     return new CutProxy(port, hasFrames, surroundings);
   }
 
@@ -186,8 +188,12 @@ final class CutProxy implements AutoCloseable {
         Cut cut = due;
         if (cut != null && (!hasFrames || isReady(track, cut))) {
           due = null;
-          plan.made();
-          make(cut);
+          CutPlan followed = plan;
+          if (make(cut)) {
+            followed.made();
+          } else {
+            due = cut;
+          }
         }
       }
     }
@@ -208,13 +214,15 @@ final class CutProxy implements AutoCloseable {
       return !within || isFor(track, cut) && track.isWithinFrame();
     }
 
-    private void make(Cut cut) {
+    private boolean make(Cut cut) {
       switch (cut.fault()) {
         case RESET, WITHIN_REQUEST, WITHIN_ANSWER -> reset();
         case CLOSE -> close();
-        case HALF_OPEN, SILENCE, RELAY_KILLED, ADDRESS_CHANGED, AGENT_KILLED ->
-            surroundings.accept(cut);
+        case HALF_OPEN, SILENCE, RELAY_KILLED, ADDRESS_CHANGED, AGENT_KILLED -> {
+          return surroundings.test(cut);
+        }
       }
+      return true;
     }
 
     private void reset() {
@@ -234,10 +242,10 @@ final class CutProxy implements AutoCloseable {
     }
   }
 
-  private static void closeQuietly(AutoCloseable socket) {
+  private static void closeQuietly(Closeable socket) {
     try {
       socket.close();
-    } catch (Exception e) {
+    } catch (IOException e) {
       // It is closed already.
     }
   }

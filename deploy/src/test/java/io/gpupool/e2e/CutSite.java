@@ -15,27 +15,36 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A pool that programs reach through {@link CutProxy proxies}, and the faults on their way. */
 final class CutSite implements AutoCloseable {
-  private static final Duration RUNNING = Duration.ofMinutes(4);
+  private static final Duration RUNNING = Duration.ofMinutes(8);
   private static final Duration JOINING = Duration.ofSeconds(60);
   private static final String GPUS = "soft:2,mem=1Gi";
   private static final long GPUS_BYTES = 2L << 30;
   private static final long RELAY_GONE_MILLIS = 300;
   private static final int ADDRESSES = 200;
 
+  /** The time between faults, or else programs would never get through within their window. */
+  private static final long CALM_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   private final List<Pool> pools = new ArrayList<>();
   private final List<CutProxy> controls = new ArrayList<>();
   private final List<CutProxy> streams = new ArrayList<>();
-  private final List<AutoCloseable> others = new ArrayList<>();
+  private final List<Runnable> others = new ArrayList<>();
   private final Map<String, String> environment = new TreeMap<>();
+  private final ReentrantLock befalling = new ReentrantLock();
   private final boolean clear;
   private Optional<Firewall> firewall = Optional.empty();
   private @Nullable CutAgent agent;
   private int address = 2;
+
+  /** Guarded by the lock. */
+  private long calmSinceNanos = System.nanoTime() - CALM_NANOS;
 
   private CutSite(boolean clear) {
     this.clear = clear;
@@ -70,8 +79,7 @@ final class CutSite implements AutoCloseable {
     TestAuthority.Issued issued = authority.issue("server", "IP:127.0.0.1,IP:" + CutProxy.HOST);
     CutSite site = new CutSite(false);
     String certificate = issued.certificate().toString();
-    site.add(
-        Pool.start(GPUS, "--tls-cert", certificate, "--tls-key", issued.key().toString()));
+    site.add(Pool.start(GPUS, "--tls-cert", certificate, "--tls-key", issued.key().toString()));
     site.complete();
     site.environment.put("GPUPOOL_TLS_CA", authority.root().toString());
     List<String> options = List.of("--tls-ca", authority.root().toString());
@@ -83,7 +91,7 @@ final class CutSite implements AutoCloseable {
   static CutSite ofTwoServers(Path folder) throws Exception {
     CutSite site = new CutSite(true);
     Etcd etcd = Etcd.start(folder, 1);
-    site.others.add(etcd);
+    site.others.add(etcd::close);
     String state = etcd.url("cuts");
     for (int i = 0; i < 2; i++) {
       String[] options = {"--name", "s" + i, "--state", state, "--host", CutProxy.HOST};
@@ -102,7 +110,7 @@ final class CutSite implements AutoCloseable {
 
   private void complete() {
     firewall = Firewall.make(pools.stream().flatMap(CutSite::ports).toList());
-    firewall.ifPresent(others::add);
+    firewall.ifPresent(wall -> others.add(wall::close));
   }
 
   private static Stream<Integer> ports(Pool pool) {
@@ -111,7 +119,7 @@ final class CutSite implements AutoCloseable {
 
   private void begin(CutAgent started) {
     agent = started;
-    others.add(started);
+    others.add(started::close);
     environment.put("GPUPOOL_AGENT", started.socket().toString());
   }
 
@@ -120,7 +128,9 @@ final class CutSite implements AutoCloseable {
     return CutProxy.HOST + ":" + pools.getFirst().controlPort();
   }
 
-  /** Returns whether packets are dropped by a firewall; a proxy swallows bytes where there is none. */
+  /**
+   * Returns whether packets are dropped by a firewall; a proxy swallows bytes where there is none.
+   */
   boolean hasFirewall() {
     return firewall.isPresent();
   }
@@ -139,11 +149,11 @@ final class CutSite implements AutoCloseable {
 
   /** Runs a program while faults befall it as planned. */
   Program.Ended run(CutProgram program, CutPlan plan) {
-    streams.forEach(proxy -> proxy.follow(plan));
+    follow(plan);
     try {
       return program(program.share(), program.line()).run(RUNNING);
     } finally {
-      streams.forEach(proxy -> proxy.follow(CutPlan.none()));
+      follow(CutPlan.none());
     }
   }
 
@@ -158,15 +168,40 @@ final class CutSite implements AutoCloseable {
   }
 
   /** Waits until no lease, session or memory is left; a fault that lasts is over by then. */
-  synchronized void awaitNothingLeft() {
-    Pool first = pools.getFirst();
-    first.awaitIdle();
-    first.awaitFreeBytes(GPUS_BYTES);
-    assertThat(first.sessions()).isEmpty();
+  void awaitNothingLeft() {
+    befalling.lock();
+    try {
+      Pool first = pools.getFirst();
+      first.awaitIdle();
+      first.awaitFreeBytes(GPUS_BYTES);
+      assertThat(first.sessions()).isEmpty();
+    } finally {
+      befalling.unlock();
+    }
   }
 
-  /** One fault at a time; it is over when this returns. */
-  synchronized void make(Cut cut) {
+  /**
+   * Makes a fault. When this returns, it is over.
+   *
+   * @return false: not now, since there is one already, or has just been one
+   */
+  boolean make(Cut cut) {
+    if (!befalling.tryLock()) {
+      return false;
+    }
+    try {
+      if (System.nanoTime() - calmSinceNanos < CALM_NANOS) {
+        return false;
+      }
+      befall(cut);
+      calmSinceNanos = System.nanoTime();
+      return true;
+    } finally {
+      befalling.unlock();
+    }
+  }
+
+  private void befall(Cut cut) {
     boolean both = cut.fault() == Fault.SILENCE;
     switch (cut.fault()) {
       case HALF_OPEN, SILENCE ->
@@ -217,11 +252,9 @@ final class CutSite implements AutoCloseable {
   }
 
   @Override
-  public synchronized void close() throws Exception {
+  public void close() {
     all().forEach(CutProxy::close);
     pools.forEach(Pool::close);
-    for (AutoCloseable other : others.reversed()) {
-      other.close();
-    }
+    others.reversed().forEach(Runnable::run);
   }
 }

@@ -34,8 +34,7 @@ enum Fault {
   AGENT_KILLED;
 
   /** Those of which a single connection knows. */
-  static final Set<Fault> OF_A_CONNECTION =
-      EnumSet.of(RESET, CLOSE, WITHIN_REQUEST, WITHIN_ANSWER);
+  static final Set<Fault> OF_A_CONNECTION = EnumSet.of(RESET, CLOSE, WITHIN_REQUEST, WITHIN_ANSWER);
 
   /** Those of a network between a client and a server. */
   static final Set<Fault> OF_A_NETWORK = EnumSet.complementOf(EnumSet.of(AGENT_KILLED));

@@ -113,7 +113,9 @@ final class Firewall implements AutoCloseable {
   public void close() {
     for (String chain : List.of(toServers, fromServers)) {
       boolean ignored =
-          isDone("-D", "INPUT", "-i", "lo", "-j", chain) | isDone("-F", chain) | isDone("-X", chain);
+          isDone("-D", "INPUT", "-i", "lo", "-j", chain)
+              | isDone("-F", chain)
+              | isDone("-X", chain);
     }
   }
 }

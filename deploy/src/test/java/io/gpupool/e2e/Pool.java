@@ -67,8 +67,7 @@ final class Pool implements AutoCloseable {
     }
     try {
       return builder
-          .sslContext(
-              GrpcSslContexts.forClient().trustManager(certificate.get().toFile()).build())
+          .sslContext(GrpcSslContexts.forClient().trustManager(certificate.get().toFile()).build())
           .build();
     } catch (SSLException e) {
       throw new AssertionError(e);

@@ -65,10 +65,8 @@ class ResumeIT {
   }
 
   @AfterAll
-  static void stop() throws Exception {
-    for (CutSite site : sites.values()) {
-      site.close();
-    }
+  static void stop() {
+    sites.values().forEach(CutSite::close);
     System.out.println(programs);
     System.out.println(faults);
   }
@@ -82,13 +80,16 @@ class ResumeIT {
       all.addAll(CutProgram.ofTwoServers());
     }
     return IntStream.range(0, runs)
-        .mapToObj(i -> run(all.get(i % all.size()), i % all.size() * STRIDE + i / all.size(), i))
+        .mapToObj(i -> {
+          int turn = (int) SEED + i % all.size() * STRIDE + i / all.size();
+          return run(all.get(i % all.size()), turn, SEED + i);
+        })
         .map(run -> DynamicTest.dynamicTest(run.name(), () -> cutAndCompare(run)));
   }
 
-  private static Run run(CutProgram program, int turn, int number) {
+  private static Run run(CutProgram program, int turn, long seed) {
     List<Situation> situations = situations(program.faults());
-    return new Run(program, situations.get(turn % situations.size()), SEED + number);
+    return new Run(program, situations.get(turn % situations.size()), seed);
   }
 
   private static List<Situation> situations(Set<Fault> befalling) {

@@ -2,6 +2,7 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.util.List;
@@ -22,7 +23,7 @@ class ResumeWaysIT {
     try (CutSite site = relays ? CutSite.withTls(folder) : CutSite.withAgent(folder);
         Tenant tenant = tenant(site)) {
       for (int turn = 0; turn < 2; turn++) {
-        site.make(new CutPlan.Cut(Fault.AGENT_KILLED, 0, true));
+        await().until(() -> site.make(new CutPlan.Cut(Fault.AGENT_KILLED, 0, true)));
         tenant.assertWorks();
       }
       leave(tenant);

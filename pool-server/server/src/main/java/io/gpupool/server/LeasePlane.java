@@ -14,6 +14,7 @@ import io.gpupool.server.lease.lifecycle.RoomSignal;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
@@ -36,12 +37,16 @@ final class LeasePlane {
   private final IdleServerTracker idleServers;
   private final UseHistory history;
 
-  /** Takes in the leases from before a restart. */
-  LeasePlane(ServerContext context, PoolState state) throws IOException {
+  /**
+   * Takes in the leases from before a restart.
+   *
+   * @param former what their sessions have left
+   */
+  LeasePlane(ServerContext context, PoolState state, FormerUsage former) throws IOException {
     ControlThread control = context.threads().control();
     RecordStore records = state.records();
     Capacity capacity = state.capacity();
-    GpuScheduleTable times = openTimes(context);
+    GpuScheduleTable times = openTimes(context, former);
     RoomSignal room = new RoomSignal();
     store = new LeaseStore(records, state.audit(), capacity.members(), control, context.name());
     peers = new PeerServerMonitor(records, capacity.members(), control);
@@ -67,14 +72,15 @@ final class LeasePlane {
     idleServers = new IdleServerTracker(capacity, control);
     records.whenChanged(RecordTypes.GRANTS, () -> control.execute(idleServers::note));
     records.whenChanged(RecordTypes.GPU_FAULTS, () -> control.execute(queue::dispatch));
-    leases.restore();
+    leases.restore(former);
     history = openHistory(context, leases);
     drains.start();
   }
 
-  private static GpuScheduleTable openTimes(ServerContext context) throws IOException {
+  private static GpuScheduleTable openTimes(ServerContext context, FormerUsage former)
+      throws IOException {
     GpuScheduleTable times =
-        new GpuScheduleTable(context.served().gpus().size(), context.served().levels());
+        GpuScheduleTable.of(context.served().gpus().size(), context.served().levels(), former);
     // Last of all, when no session is left that would be taken out of it.
     context
         .steps()

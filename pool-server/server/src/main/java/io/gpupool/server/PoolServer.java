@@ -37,6 +37,7 @@ public final class PoolServer implements AutoCloseable {
   private final String name;
   private final ServerThreads threads;
   private final CloseSteps steps;
+  private final Departure departure;
   private final ServerTls tls;
   private final ServedGpus served;
   private final WorkerPlane workers;
@@ -59,17 +60,20 @@ public final class PoolServer implements AutoCloseable {
     tls = ServerTls.open(options, steps);
     // Before anything else, so that nothing is started where the state cannot be used.
     RecordStore records = PoolState.openRecords(options, name, threads.control(), steps);
+    RunPlane run = RunPlane.open(options, name, steps);
+    departure = new Departure(run.isThere());
     Descriptors.warmUp();
     ServedGpus.Probe probe = ServedGpus.Probe.of(options, name);
     // Workers start while the software's inventory is taken.
-    workers = WorkerPlane.open(options, probe, threads, steps);
+    workers = WorkerPlane.open(options, probe, run, departure, threads, steps);
     served = probe.complete(options, name);
     ServerContext context =
         new ServerContext(name, host, options, served, tls, meters, threads, steps);
     state = new PoolState(context, records);
-    leases = new LeasePlane(context, state);
+    TakeoverPlane takeover = TakeoverPlane.open(run, records, workers.workers(), threads);
+    leases = new LeasePlane(context, state, takeover.usage());
     GpuHealth health = openHealth(context, records);
-    streams = StreamPlane.open(context, state, leases.leases(), workers.workers());
+    streams = StreamPlane.open(context, state, leases.leases(), workers.workers(), run, takeover);
     ClusterPlane cluster = new ClusterPlane(context, state);
     control = new ControlPlane(context, state, leases, streams, cluster, workers.workers(), health);
     control.open();
@@ -77,7 +81,11 @@ public final class PoolServer implements AutoCloseable {
         threads
             .control()
             .execute(() -> {
-              leases.drains().endAll();
+              if (departure.leaves()) {
+                leases.drains().leave();
+              } else {
+                leases.drains().endAll();
+              }
               done.run();
             }));
     cluster.join(
@@ -218,7 +226,20 @@ public final class PoolServer implements AutoCloseable {
     threads.control().execute(() -> leases.drains().stop(whenEmpty));
   }
 
-  /** Ends all leases and waits, within bounds, until all workers are dead. */
+  /** Returns whether its next process can take its sessions over when this one is closed. */
+  public boolean leavesSessions() {
+    return departure.leaves();
+  }
+
+  /** Has {@link #close} end all leases, and leave nothing to the next process. */
+  public void leaveNothing() {
+    departure.endAll();
+  }
+
+  /**
+   * Leaves leases, and sessions that it can, to the server's next process; where there is none,
+   * ends them all. Waits, within bounds, until the other workers are dead.
+   */
   @Override
   public void close() {
     close(steps, threads);

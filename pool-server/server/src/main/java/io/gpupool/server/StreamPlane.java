@@ -7,6 +7,7 @@ import io.gpupool.server.host.LinuxMemory;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.session.PeerDialer;
+import io.gpupool.server.session.SessionFiles;
 import io.gpupool.server.session.SessionOptions;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.stream.CallStreamPort;
@@ -31,8 +32,14 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
 
   private static final long MAX_IMAGE_BYTES = 4L << 30;
 
+  /** Has the sessions of the server's former process go on, and opens the port. */
   static StreamPlane open(
-      ServerContext context, PoolState state, LeaseService leases, WorkerPool workers)
+      ServerContext context,
+      PoolState state,
+      LeaseService leases,
+      WorkerPool workers,
+      RunPlane run,
+      TakeoverPlane takeover)
       throws IOException {
     EventLoopGroup network = openNetwork(context);
     ControlThread control = context.threads().control();
@@ -47,7 +54,8 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
             new PeerDialer(state.capacity().members(), network, context.tls().peers()),
             new SessionOptions(
                 options.limits().sessions(), new LinuxMemory(), keptFiles(System.getenv())),
-            context.threads().disk());
+            new SessionFiles(run.records(), context.threads().disk()));
+    takeover.finish(sessions);
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.ports().listen(), options.ports().data()),

@@ -30,7 +30,12 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
 
   /** Opens the workers' socket and starts spare workers. */
   static WorkerPlane open(
-      ServerOptions options, ServedGpus.Probe probe, ServerThreads threads, CloseSteps steps)
+      ServerOptions options,
+      ServedGpus.Probe probe,
+      RunPlane run,
+      Departure departure,
+      ServerThreads threads,
+      CloseSteps steps)
       throws IOException {
     Optional<MpsControl> mps = startMps(options, probe);
     mps.ifPresent(started -> steps.add(started::close));
@@ -44,7 +49,8 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
                 arguments(options, probe),
                 mps.map(MpsControl::environment).orElse(Map.of()),
                 driverStart(probe, mps.isPresent()),
-                sandbox),
+                sandbox,
+                run.folder()),
             options.workers().spares(),
             options.workers().refill(),
             threads.control(),
@@ -52,7 +58,8 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
             threads.spawner());
     WorkerSocket socket = new WorkerSocket(address, threads.loop(), threads.control(), workers);
     steps.add(socket::close);
-    steps.addAwaited(done -> threads.control().execute(() -> workers.stop(done)));
+    steps.addAwaited(
+        done -> threads.control().execute(() -> workers.stop(departure.leaves(), done)));
     threads.control().execute(workers::refill);
     return new WorkerPlane(workers, sandbox);
   }

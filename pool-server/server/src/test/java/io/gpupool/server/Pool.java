@@ -130,7 +130,7 @@ public final class Pool implements AutoCloseable {
                     Map.of("zone", "eu")),
                 new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
                 new NameOptions(name, null),
-                new StateOptions(state, etcd, null),
+                new StateOptions(state, etcd, null, state == null ? null : state.resolve("run")),
                 new TlsOptions(tls, null, false),
                 new AuthOptions(auth, oidc, kubernetes),
                 new WorkerOptions(

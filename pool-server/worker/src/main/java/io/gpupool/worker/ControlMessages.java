@@ -25,21 +25,48 @@ final class ControlMessages {
   private final AssignedSession session;
   private final ServerExchange exchange;
   private final CacheLink cache;
+  private final Takeover takeover;
+
+  /** Whether the server has said that the process is to end. */
+  private boolean ended;
 
   ControlMessages(
-      ControlLink control, AssignedSession session, ServerExchange exchange, CacheLink cache) {
+      ControlLink control,
+      AssignedSession session,
+      ServerExchange exchange,
+      CacheLink cache,
+      Takeover takeover) {
     this.control = control;
     this.session = session;
     this.exchange = exchange;
     this.cache = cache;
+    this.takeover = takeover;
   }
 
-  /** Handles messages until the control connection is closed. */
+  /** Handles messages until no server is there, and none will be. */
   void handleAll() throws IOException, WireException {
+    do {
+      try {
+        handleUntilClosed();
+      } catch (IOException | WireException | IllegalArgumentException e) {
+        // Of a server that does not speak as one does.
+        if (!takeover.isPrepared()) {
+          throw e;
+        }
+        takeover.giveUpServer(e.getMessage());
+      }
+    } while (!ended && takeover.awaitServer());
+  }
+
+  private void handleUntilClosed() throws IOException, WireException {
     try {
       for (Optional<TextMessage> message = control.receive();
           message.isPresent();
           message = control.receive()) {
+        if (message.get().type().equals("end")) {
+          ended = true;
+          return;
+        }
         handle(message.get());
       }
     } catch (EOFException e) {
@@ -50,7 +77,10 @@ final class ControlMessages {
   private void handle(TextMessage message) throws IOException, WireException {
     switch (message.type()) {
       case "assign" -> assign(message);
-      case "attach" -> session.attach(descriptor());
+      case "attach" -> {
+        session.attach(descriptor());
+        takeover.prepare();
+      }
       case "peer" -> peer(message);
       case "shared" -> exchange.answered(message, announcedDescriptor(message));
       case "cached" -> cache.answered(message, announcedDescriptor(message));
@@ -65,7 +95,7 @@ final class ControlMessages {
       files.add(new ServerFile(descriptor()));
     }
     if (message.get("inbox").isPresent()) {
-      exchange.handOverBy(new UnixSocket(descriptor()));
+      control.handOverBy(new UnixSocket(descriptor()));
     }
     session.assign(Assignment.of(message, files));
   }

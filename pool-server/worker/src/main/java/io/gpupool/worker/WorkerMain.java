@@ -9,12 +9,14 @@ import io.gpupool.wire.WireException;
 import io.gpupool.worker.assignment.AssignedSession;
 import io.gpupool.worker.assignment.Confinement;
 import io.gpupool.worker.control.CacheLink;
+import io.gpupool.worker.control.ClaimListener;
 import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.gpu.DividedCards;
 import io.gpupool.worker.gpu.Probe;
 import io.gpupool.worker.gpu.Trial;
+import io.gpupool.worker.os.ParentBond;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.warmup.WarmUp;
 import io.gpupool.worker.watch.GpuWatch;
@@ -26,7 +28,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The worker process: waits as a spare until the pool-server assigns a session to it, runs that
- * session, and exits. It exits at once, too, when the pool-server closes the control connection.
+ * session, and exits. When the pool-server closes the control connection, it exits at once, or
+ * waits for the next one if its session outlives the server.
  */
 public final class WorkerMain {
   private static final int USAGE_ERROR = 2;
@@ -87,17 +90,20 @@ public final class WorkerMain {
     return 0;
   }
 
-  /** Runs until the control connection is closed. */
+  /** Runs until the control connection is closed, and no other server takes over. */
   private static int serve(WorkerOptions options)
       throws IOException, WireException, DriverException {
+    ParentBond parent = ParentBond.tie(System.getenv());
     Confinement confinement = Confinement.of(System.getenv());
+    String token = Optional.ofNullable(System.getenv("GPUPOOL_WORKER_TOKEN")).orElse("");
+    ClaimListener claims =
+        confinement
+            .listen(options.listen())
+            .map(socket -> new ClaimListener(socket, token))
+            .orElse(null);
     ControlLink control =
         new ControlLink(confinement.connect(Objects.requireNonNull(options.control())));
-    control.send(
-        TextMessage.ofType("hello")
-            .put("pid", ProcessHandle.current().pid())
-            .put("token", Optional.ofNullable(System.getenv("GPUPOOL_WORKER_TOKEN")).orElse(""))
-            .build());
+    control.send(hello(token).build());
     ServerExchange exchange = new ServerExchange(control);
     CacheLink cache = new CacheLink(control);
     AssignedSession session = new AssignedSession(control, exchange, cache, confinement);
@@ -105,8 +111,17 @@ public final class WorkerMain {
         .name("start")
         .daemon()
         .start(() -> start(options, control, session, cache, confinement));
-    new ControlMessages(control, session, exchange, cache).handleAll();
+    Takeover takeover =
+        new Takeover(claims, () -> hello(token), control, session, exchange, parent);
+    new ControlMessages(control, session, exchange, cache, takeover).handleAll();
     return 0;
+  }
+
+  private static TextMessage.Builder hello(String token) {
+    return TextMessage.ofType("hello")
+        .put("pid", ProcessHandle.current().pid())
+        .put("token", token)
+        .put("protocol", ClaimListener.PROTOCOL);
   }
 
   private static void start(

@@ -9,16 +9,23 @@ import org.jspecify.annotations.Nullable;
  *
  * @param mode what the process does
  * @param control name of the pool-server's control socket; of {@link Mode#SERVE} alone
+ * @param listen path of the socket on which a later pool-server claims the worker; null: it ends
+ *     with its pool-server
  * @param gpus {@code all} for the GPUs of the NVIDIA driver, or a specification of software GPUs
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
  * @param driver how NVIDIA's driver is used
  */
 record WorkerOptions(
-    Mode mode, @Nullable String control, String gpus, boolean skipMissingPtx, Driver driver) {
+    Mode mode,
+    @Nullable String control,
+    @Nullable String listen,
+    String gpus,
+    boolean skipMissingPtx,
+    Driver driver) {
   static final String USAGE =
-      "usage: WorkerMain (--control @NAME [--late] | --probe [--undivided] | --watch | --trial)"
-          + " --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml PATH]"
-          + " [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES]"
+      "usage: WorkerMain (--control @NAME [--listen PATH] [--late] | --probe [--undivided] |"
+          + " --watch | --trial) --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml"
+          + " PATH] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES]"
           + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
@@ -75,6 +82,7 @@ record WorkerOptions(
     private int at;
     private @Nullable Mode mode;
     private @Nullable String control;
+    private @Nullable String listen;
     private String gpus = "all";
     private String libcuda = "libcuda.so.1";
     private String libnvml = "libnvidia-ml.so.1";
@@ -100,7 +108,7 @@ record WorkerOptions(
       Driver driver =
           new Driver(
               libcuda, libnvml, timeSliced, inFlightBoundMillis, contextBytes, late, undivided);
-      return new WorkerOptions(mode, control, gpus, skip, driver);
+      return new WorkerOptions(mode, control, listen, gpus, skip, driver);
     }
 
     private void option(String option) {
@@ -112,6 +120,7 @@ record WorkerOptions(
           mode(Mode.SERVE);
           control = value();
         }
+        case "--listen" -> listen = value();
         case "--late" -> late = true;
         case "--no-time-slices" -> timeSliced = false;
         case "--in-flight-bound" -> inFlightBoundMillis = InFlightBound.parse(value());

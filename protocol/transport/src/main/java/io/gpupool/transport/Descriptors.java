@@ -25,6 +25,7 @@ public final class Descriptors {
   private static final int F_DUPFD_CLOEXEC = 1030;
   private static final int O_NONBLOCK = 04000;
   private static final int F_ADD_SEALS = 1033;
+  private static final int F_GET_SEALS = 1034;
 
   /** F_SEAL_SEAL, _SHRINK and _GROW. */
   private static final int FIXED_LENGTH = 1 | 2 | 4;
@@ -127,6 +128,11 @@ public final class Descriptors {
   public static boolean isMemoryFile(int descriptor) throws IOException {
     Path link = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor));
     return link.toString().startsWith("/memfd:");
+  }
+
+  /** Returns whether nobody can change the length of a file in memory. */
+  public static boolean hasFixedLength(int descriptor) throws IOException {
+    return (call("fcntl", FCNTL, descriptor, F_GET_SEALS, 0) & FIXED_LENGTH) == FIXED_LENGTH;
   }
 
   /**

@@ -40,6 +40,9 @@ public final class UnixPeer implements AutoCloseable {
   private static final long RECEIVE_LIMIT_SECONDS = 60;
   private static final MethodHandle RECVMSG =
       longFunction("recvmsg", ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
+  private static final MethodHandle SENDMSG =
+      longFunction("sendmsg", ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
+  private static final int SCM_RIGHTS = 1;
   private static final MethodHandle SEND =
       longFunction(
           "send",
@@ -76,6 +79,37 @@ public final class UnixPeer implements AutoCloseable {
       if (limited != 0 || (int) CONNECT.invokeExact(descriptor, name, length) != 0) {
         Descriptors.close(descriptor);
         throw new IOException("cannot connect to " + address);
+      }
+    } catch (IOException | RuntimeException | Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Takes a socket that is connected; its reads have no limit. */
+  public UnixPeer(int descriptor) {
+    this.descriptor = descriptor;
+  }
+
+  /** Sends a descriptor as a packet of one byte, as a worker does to the server. */
+  public void sendDescriptor(int sent) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment vector = arena.allocate(16, 8);
+      vector.set(ValueLayout.ADDRESS, 0, arena.allocate(1));
+      vector.set(ValueLayout.JAVA_LONG, 8, 1);
+      MemorySegment control = arena.allocate(CONTROL_BYTES, 8);
+      control.set(ValueLayout.JAVA_LONG, 0, CONTROL_DATA_OFFSET + Integer.BYTES);
+      control.set(ValueLayout.JAVA_INT, 8, SOL_SOCKET);
+      control.set(ValueLayout.JAVA_INT, 12, SCM_RIGHTS);
+      control.set(ValueLayout.JAVA_INT, CONTROL_DATA_OFFSET, sent);
+      MemorySegment header = arena.allocate(MESSAGE_HEADER_BYTES, 8);
+      header.set(ValueLayout.ADDRESS, 16, vector);
+      header.set(ValueLayout.JAVA_LONG, 24, 1);
+      header.set(ValueLayout.ADDRESS, 32, control);
+      header.set(ValueLayout.JAVA_LONG, 40, CONTROL_BYTES);
+      if ((long) SENDMSG.invokeExact(descriptor, header, MSG_NOSIGNAL) != 1) {
+        throw new IOException("peer takes no descriptor");
       }
     } catch (IOException | RuntimeException | Error e) {
       throw e;

@@ -24,6 +24,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -41,6 +42,8 @@ import picocli.CommandLine.Option;
             + " and put it back.",
     subcommands = {ServerDrain.Drain.class, ServerDrain.Uncordon.class})
 public final class ServerCommand implements Callable<Integer> {
+  private static final String DEFAULT_DRAIN_LIMIT = "5s";
+
   @Mixin private GpuServerOptions gpus = new GpuServerOptions();
 
   @Option(
@@ -136,13 +139,13 @@ public final class ServerCommand implements Callable<Integer> {
   @Option(
       names = "--drain-limit",
       paramLabel = "DURATION",
-      defaultValue = "5s",
       description = {
         "how long leases may go on when the server is told to end (SIGTERM), which it does once"
             + " none",
-        "is left; a second signal ends it at once (default: ${DEFAULT-VALUE})"
+        "is left; a second signal ends it at once (default: with --state it ends at once and",
+        "leaves them to the next process of the server, else 5s)"
       })
-  private String drainLimit = "";
+  private @Nullable String drainLimit;
 
   @Option(
       names = "--drain-notice",
@@ -163,7 +166,8 @@ public final class ServerCommand implements Callable<Integer> {
     if (healthPort != null) {
       PortOptions.check(healthPort);
     }
-    Duration limit = LeaseOptions.duration(drainLimit);
+    Duration limit =
+        LeaseOptions.duration(Objects.requireNonNullElse(drainLimit, DEFAULT_DRAIN_LIMIT));
     ServerOptions options = options();
     OomScore.protectServer();
     Optional<OtlpCollector> collector = metrics.collector();
@@ -182,7 +186,10 @@ public final class ServerCommand implements Callable<Integer> {
         DrainNotice.await(drainNotice, () -> server.drain(() -> {}));
       }
       Signals.awaitTermination();
-      drain(server, limit);
+      if (drainLimit != null || !server.leavesSessions()) {
+        drain(server, limit);
+        server.leaveNothing();
+      }
     }
     return 0;
   }
@@ -222,7 +229,8 @@ public final class ServerCommand implements Callable<Integer> {
     Signals.handle("INT", enough::countDown);
     server.drain(enough::countDown);
     if (!enough.await(limit.toMillis(), TimeUnit.MILLISECONDS) && limit.isPositive()) {
-      System.err.println("gpupool: leases are left after " + drainLimit + "; they end now");
+      System.err.println(
+          "gpupool: leases are left after " + limit.toSeconds() + " s; they end now");
     }
   }
 

@@ -30,6 +30,16 @@ final class StateServerOptions {
       })
   private @Nullable Path history;
 
+  @Option(
+      names = "--run-dir",
+      paramLabel = "DIR",
+      description = {
+        "where the server leaves the sessions that its next process takes over when it ends, a",
+        "folder in memory that no other user reaches (default: one in /run/gpupool-server, else in",
+        "$XDG_RUNTIME_DIR or /dev/shm; without --state sessions end with the server)"
+      })
+  private @Nullable Path run;
+
   @ArgGroup(exclusive = false, heading = "Reaching etcd:%n")
   private EtcdFiles etcd = new EtcdFiles();
 
@@ -38,6 +48,7 @@ final class StateServerOptions {
     return new StateOptions(
         state == null || isEtcd ? null : Path.of(state),
         state != null && isEtcd ? etcd.options(state) : null,
-        history);
+        history,
+        run);
   }
 }

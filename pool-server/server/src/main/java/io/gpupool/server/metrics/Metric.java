@@ -23,6 +23,11 @@ public enum Metric {
       "gpupool.session.peer.received", "bytes", "From programs' GPUs at other servers", "tenant"),
   PEER_SENT_BYTES(
       "gpupool.session.peer.sent", "bytes", "To programs' GPUs at other servers", "tenant"),
+  SESSIONS_TAKEN_OVER(
+      "gpupool.sessions.taken_over",
+      "",
+      "Sessions that a restarted server took over from its former process",
+      "tenant"),
   MEMORY_REFUSED(
       "gpupool.session.memory.refused", "", "Allocations beyond the memory of a lease", "tenant"),
   GRANTED_NANOS(

@@ -14,13 +14,21 @@ import org.jspecify.annotations.Nullable;
  * @param folder the folder of the pool's state, for a pool of one server
  * @param etcd the etcd of the pool's state, for a pool of several servers
  * @param history the folder of the history of this server's GPUs; null: that of the state
+ * @param run the folder in which its process leaves its workers for the next one; null: the usual
  */
 public record StateOptions(
-    @Nullable Path folder, @Nullable EtcdOptions etcd, @Nullable Path history) {
-  public static final StateOptions IN_MEMORY = new StateOptions(null, null, null);
+    @Nullable Path folder, @Nullable EtcdOptions etcd, @Nullable Path history, @Nullable Path run) {
+  public static final StateOptions IN_MEMORY = new StateOptions(null, null, null, null);
+
+  public StateOptions {
+    if (run != null && folder == null && etcd == null) {
+      throw new IllegalArgumentException(
+          "--run-dir is for servers whose state outlives them: give --state, too");
+    }
+  }
 
   /** Returns whether the state outlives the server. */
-  boolean isPersistent() {
+  public boolean isPersistent() {
     return folder != null || etcd != null;
   }
 

@@ -108,6 +108,11 @@ public final class Sandbox {
     return lacking.isEmpty();
   }
 
+  /** Returns whether workers are not confined at all. */
+  public boolean isOff() {
+    return options.mode() == SandboxMode.OFF;
+  }
+
   /** What the server says of its workers at its start. */
   public String describe() {
     if (options.mode() == SandboxMode.OFF) {
@@ -138,6 +143,15 @@ public final class Sandbox {
     return Optional.ofNullable(users).map(WorkerUsers::take);
   }
 
+  /**
+   * Takes the user id of a worker that the server's former process has started; null: it has none.
+   */
+  public void takeAgain(@Nullable Long user) {
+    if (user != null && users != null) {
+      users.takeAgain(user);
+    }
+  }
+
   /** Gives back the user id of a worker whose process is dead; null: it had none. */
   public void giveBack(@Nullable Long user) {
     if (user != null && users != null) {
@@ -149,13 +163,18 @@ public final class Sandbox {
    * Returns the environment of one worker, which carries the launcher's plan. For any thread.
    *
    * @param control the server's socket for workers
+   * @param listen the socket on which it listens for the server's next process; null: on none
    */
-  public Map<String, String> environment(String control, @Nullable Long user) {
-    if (options.mode() == SandboxMode.OFF) {
+  public Map<String, String> environment(
+      String control, @Nullable Long user, @Nullable String listen) {
+    if (isOff()) {
       return Map.of();
     }
     List<String> lines = new ArrayList<>(plan);
     lines.add("control " + control);
+    if (listen != null) {
+      lines.add("listen " + listen);
+    }
     if (user != null) {
       lines.add("uid " + user);
     }

@@ -36,6 +36,11 @@ final class WorkerUsers {
     throw new IllegalStateException("all user ids for workers are taken");
   }
 
+  /** Takes the user id of a worker that lives already. */
+  void takeAgain(long user) {
+    taken.add(user);
+  }
+
   void giveBack(long user) {
     taken.remove(user);
   }

@@ -57,6 +57,19 @@ final class Export {
     charged = owner;
   }
 
+  /**
+   * One whose owner is not known, or gone.
+   *
+   * @param taker has it
+   */
+  static Export ofNobody(String token, String kind, Session taker, int gpu, long bytes) {
+    Export export = new Export(token, kind, taker, gpu, bytes, "", null);
+    export.owner = null;
+    export.withdrawn = true;
+    export.takers.add(taker);
+    return export;
+  }
+
   Optional<Integer> descriptor() {
     return Optional.ofNullable(descriptor);
   }

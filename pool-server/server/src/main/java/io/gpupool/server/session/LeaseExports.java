@@ -59,6 +59,76 @@ final class LeaseExports {
     }
   }
 
+  /** A worker repeats to this process of the server what it has said to the former one. */
+  void repeat(Session from, TextMessage message) {
+    try {
+      switch (message.type().equals("share") ? message.require("what") : "") {
+        case "offer" -> repeatOffer(from, message);
+        case "take" -> repeatTake(from, message);
+        default -> throw new WireException("what to repeat? " + message);
+      }
+    } catch (WireException | IOException e) {
+      LOG.warn("lease {} session {}: {}", lease.id(), from.id().brief(), e.getMessage());
+    }
+  }
+
+  private void repeatOffer(Session from, TextMessage message) throws WireException, IOException {
+    Integer descriptor =
+        message.get("descriptor").isPresent() ? from.worker().takeDescriptor() : null;
+    boolean kept = false;
+    try {
+      Export export = export(from, token(message), message, descriptor);
+      Export early = exports.get(export.token);
+      if (exports.size() >= MAX_EXPORTS || (early != null && early.owner != null)) {
+        throw new WireException("too many things are shared in the lease, or one twice");
+      }
+      if (early != null) {
+        export.takers.addAll(early.takers);
+      }
+      export.withdrawn = message.get("withdrawn").isPresent();
+      exports.put(export.token, export);
+      kept = true;
+    } finally {
+      closeUnless(kept, descriptor);
+    }
+  }
+
+  /** Its owner may not have repeated its offer yet. */
+  private void repeatTake(Session from, TextMessage message) throws WireException {
+    String token = token(message);
+    Export export = exports.get(token);
+    if (export != null) {
+      export.takers.add(from);
+    } else if (exports.size() < MAX_EXPORTS) {
+      int gpu = (int) message.requireNumber("gpu", lease.parts().size() - 1L);
+      long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
+      exports.put(token, Export.ofNobody(token, kind(message), from, gpu, bytes));
+    }
+  }
+
+  /**
+   * All workers have repeated all.
+   *
+   * @param hasLosses whether a session of the lease is lost, with what it counted in the ledger
+   */
+  void repeated(boolean hasLosses) {
+    for (Export export : List.copyOf(exports.values())) {
+      if (export.owner == null && hasLosses) {
+        lease.ledger().charge(export.gpu, export.bytes, export.charged.slot());
+      } else if (export.owner != null && export.isOver()) {
+        left(export, export.owner, true);
+      }
+    }
+  }
+
+  private static String token(TextMessage message) throws WireException {
+    String token = message.require("token");
+    if (token.length() != 2 * TOKEN_BYTES) {
+      throw new WireException("a token of " + token.length() + " digits");
+    }
+    return token;
+  }
+
   private void offer(Session from, TextMessage message) throws WireException {
     Integer descriptor = null;
     if (message.get("descriptor").isPresent()) {
@@ -75,14 +145,33 @@ final class LeaseExports {
     try {
       kept = offer(from, message, descriptor);
     } finally {
-      if (!kept && descriptor != null) {
-        Detaching.closeQuietly(new FileDescriptor(descriptor));
-      }
+      closeUnless(kept, descriptor);
+    }
+  }
+
+  private static void closeUnless(boolean kept, @Nullable Integer descriptor) {
+    if (!kept && descriptor != null) {
+      Detaching.closeQuietly(new FileDescriptor(descriptor));
     }
   }
 
   /** Returns whether the descriptor is kept. */
   private boolean offer(Session from, TextMessage message, @Nullable Integer descriptor)
+      throws WireException {
+    byte[] secret = new byte[TOKEN_BYTES];
+    random.nextBytes(secret);
+    Export export = export(from, HexFormat.of().formatHex(secret), message, descriptor);
+    if (exports.size() >= MAX_EXPORTS) {
+      from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
+      return false;
+    }
+    exports.put(export.token, export);
+    from.worker().send(answer(message).put("token", export.token).build());
+    return true;
+  }
+
+  private Export export(
+      Session from, String token, TextMessage message, @Nullable Integer descriptor)
       throws WireException {
     int gpu = (int) message.requireNumber("gpu", lease.parts().size() - 1L);
     long bytes = message.requireNumber("bytes", Long.MAX_VALUE);
@@ -90,20 +179,15 @@ final class LeaseExports {
     if (handle.length() > MAX_HANDLE_DIGITS) {
       throw new WireException("a handle of " + handle.length() + " digits");
     }
+    return new Export(token, kind(message), from, gpu, bytes, handle, descriptor);
+  }
+
+  private static String kind(TextMessage message) throws WireException {
     String kind = message.require("kind");
     if (kind.length() > MAX_KIND_LENGTH) {
       throw new WireException("a kind of " + kind.length() + " characters");
     }
-    if (exports.size() >= MAX_EXPORTS) {
-      from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
-      return false;
-    }
-    byte[] secret = new byte[TOKEN_BYTES];
-    random.nextBytes(secret);
-    String token = HexFormat.of().formatHex(secret);
-    exports.put(token, new Export(token, kind, from, gpu, bytes, handle, descriptor));
-    from.worker().send(answer(message).put("token", token).build());
-    return true;
+    return kind;
   }
 
   private void take(Session from, TextMessage message) throws WireException {

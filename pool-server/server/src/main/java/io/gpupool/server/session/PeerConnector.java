@@ -58,7 +58,7 @@ final class PeerConnector {
           .peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage());
       return;
     }
-    session.peers().add(link.getAsInt());
+    session.addPeer(link.getAsInt());
     dialer
         .dial(session.lease().topology().servers().get(link.getAsInt()), hello)
         .whenComplete((stream, failure) ->
@@ -86,7 +86,7 @@ final class PeerConnector {
       stream.refuse(ServerHello.refused(ServerHello.BAD_SESSION, wrong.get()));
       return;
     }
-    session.peers().add(link);
+    session.addPeer(link);
     stream
         .accept(ServerHello.accepted(version), false)
         .whenComplete((taken, failure) ->
@@ -113,7 +113,7 @@ final class PeerConnector {
               + " of "
               + topology.servers().size());
     }
-    return session.peers().contains(link)
+    return session.hasPeer(link)
         ? Optional.of("link " + link + " has been connected already")
         : Optional.empty();
   }

@@ -102,9 +102,16 @@ final class Resumption {
    * @param onLimit takes the reason for the end, if the worker has not ended itself in time
    */
   void lost(String cause, Consumer<String> onLimit) {
-    cut = new Cut(timers.nowNanos(), cause);
+    lost(cause, onLimit, 0);
+  }
+
+  /** The same for a connection that has been lost for some time. */
+  void lost(String cause, Consumer<String> onLimit, long forMillis) {
+    long millis = Math.min(forMillis, windowMillis);
+    cut = new Cut(timers.nowNanos() - millis * NANOS_PER_MILLI, cause);
     limit.cancel();
-    limit = timers.after(windowMillis + WORKER_LIMIT_MILLIS, () -> onLimit.accept(missed()));
+    limit =
+        timers.after(windowMillis - millis + WORKER_LIMIT_MILLIS, () -> onLimit.accept(missed()));
   }
 
   /** Notes that there is a connection, or no session any more. */

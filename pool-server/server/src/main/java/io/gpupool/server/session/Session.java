@@ -4,14 +4,15 @@ package io.gpupool.server.session;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.SessionKeys;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.stream.CallStream;
+import io.gpupool.server.worker.ClaimedWorker;
 import io.gpupool.server.worker.Worker;
 import io.gpupool.server.worker.WorkerSession;
-import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ElapsedTime;
@@ -21,15 +22,14 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
 import java.security.SecureRandom;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -61,28 +61,20 @@ public final class Session implements LeasedSession, WorkerSession {
     ENDING
   }
 
-  /** How long a program has to connect after its session was opened. */
-  static final long CONNECT_LIMIT_MILLIS = 15_000;
-
-  /** How long it waits for others' workers to start; a program waits a little longer. */
-  private static final long START_LIMIT_MILLIS = 60_000;
-
   private static final Logger LOG = LoggerFactory.getLogger(Session.class);
 
+  private final SessionKeys keys;
   private final SessionId id;
-  private final SessionKey key;
-  private final SessionKey peerKey;
   private final Lease lease;
   private final int slot;
   private final HolderName client;
   private final DriverEnvironment environment;
   private final Principal principal;
-  private final long openedAtNanos;
 
-  /** What the lease had been granted of each of its GPUs when this was opened. */
-  private final List<Long> grantedBefore;
+  private final SessionPast past;
 
-  private final WorkerStartQueue starts;
+  private final SessionJoining joining;
+  private final SessionRecording recording;
   private final Timers timers;
   private final Executor control;
   private final BiConsumer<Session, TextMessage> onPeerAsked;
@@ -92,17 +84,10 @@ public final class Session implements LeasedSession, WorkerSession {
   private final Resumption resumption;
   private final Runnable onGone;
 
-  /** Wait until its program is connected, or never will be. */
-  private final List<Runnable> onJoined = new ArrayList<>();
-
   /** Links of its program with which its worker is connected, or was. */
   private final Set<Integer> peers = new HashSet<>();
 
-  private final Timers.Cancellable connectTimer;
-  private Timers.Cancellable startTimer = () -> {};
-  private Timers.Cancellable start = () -> {};
   private @Nullable Worker worker;
-  private @Nullable CallStream joining;
 
   /** How many connections of its program came after the first. */
   private int laterStreams;
@@ -110,6 +95,7 @@ public final class Session implements LeasedSession, WorkerSession {
   private State state = State.OPENING;
   private SessionStats stats = SessionStats.NONE;
 
+  /** Makes a session that is to wait for its program, or to be taken over. */
   Session(
       SessionKeys keys,
       Lease lease,
@@ -117,16 +103,17 @@ public final class Session implements LeasedSession, WorkerSession {
       SessionProgram program,
       SessionServices services,
       LeaseExports exports,
-      Runnable onGone) {
+      Runnable onGone,
+      SessionPast past) {
+    this.keys = keys;
     id = keys.id();
-    key = keys.key();
-    peerKey = keys.peerKey();
     this.lease = lease;
     this.slot = slot;
     client = program.name();
     environment = program.environment();
     principal = program.principal();
-    starts = services.starts();
+    joining = new SessionJoining(services.starts(), services.timers());
+    recording = new SessionRecording(services.records(), services.timers());
     timers = services.timers();
     control = services.control();
     onPeerAsked = services.onPeerAsked();
@@ -135,25 +122,53 @@ public final class Session implements LeasedSession, WorkerSession {
     resumption = new Resumption(lease.resumeWindowMillis(), timers);
     this.exports = exports;
     this.onGone = onGone;
-    openedAtNanos = timers.nowNanos();
-    grantedBefore =
-        IntStream.range(0, lease.topology().own().size())
-            .mapToObj(part -> lease.time().grantedNanos(part, openedAtNanos))
-            .toList();
-    connectTimer = timers.after(CONNECT_LIMIT_MILLIS, () -> end("its program never connected"));
+    this.past = past;
+    peers.addAll(past.peers());
+  }
+
+  /** Waits for its program. */
+  void awaitProgram() {
+    joining.awaitProgram(this::end);
+  }
+
+  /** Goes on with the worker that it had with the server's former process. */
+  void takeOver(ClaimedWorker claimed) {
+    worker = claimed.worker();
+    state = State.ATTACHED;
+    recording.found();
+    claimed
+        .goneMillis()
+        .filter(_ -> resumption.isPossible())
+        .ifPresent(millis -> {
+          state = State.DISCONNECTED;
+          resumption.lost(claimed.reason(), this::end, millis);
+        });
+    metrics.add(Metric.SESSIONS_TAKEN_OVER, 1, lease.tenant());
+    sessionLog(Level.INFO)
+        .log(
+            "lease {} session {}: took over worker {} of {} ({})",
+            lease.id(),
+            id.brief(),
+            workerPid(),
+            client,
+            state == State.ATTACHED ? "attached" : "disconnected");
   }
 
   public SessionId id() {
     return id;
   }
 
+  SessionKeys keys() {
+    return keys;
+  }
+
   public SessionKey key() {
-    return key;
+    return keys.key();
   }
 
   /** The key that opens connections of the program's workers at other servers. */
   public SessionKey peerKey() {
-    return peerKey;
+    return keys.peerKey();
   }
 
   public Lease lease() {
@@ -175,13 +190,26 @@ public final class Session implements LeasedSession, WorkerSession {
     return peers;
   }
 
+  /** Returns whether its worker is connected with a link of its program, or was. */
+  boolean hasPeer(int link) {
+    return peers.contains(link);
+  }
+
+  /** Notes that its worker is connected with a link of its program. */
+  void addPeer(int link) {
+    peers.add(link);
+    if (recording.isThere()) {
+      recording.write(this, past);
+    }
+  }
+
   public long openedAtNanos() {
-    return openedAtNanos;
+    return past.openedAtNanos();
   }
 
   /** What its lease's share of a GPU's time comes to since it was opened. */
   public long grantedNanos(int part, long nowNanos) {
-    return Math.max(0, lease.time().grantedNanos(part, nowNanos) - grantedBefore.get(part));
+    return Math.max(0, lease.time().grantedNanos(part, nowNanos) - past.grantedBefore().get(part));
   }
 
   /** Process id of its worker; 0: it has none yet. */
@@ -245,16 +273,11 @@ public final class Session implements LeasedSession, WorkerSession {
       return;
     }
     state = State.JOINING;
-    joining = stream;
-    connectTimer.cancel();
-    startTimer =
-        timers.after(
-            START_LIMIT_MILLIS, () -> end("no worker could be started for it; try again later"));
-    start = starts.take(lease.tenant(), environment, taken -> begin(taken, stream, version));
+    joining.awaitWorker(
+        stream, lease.tenant(), environment, taken -> begin(taken, stream, version), this::end);
   }
 
   private void begin(Worker taken, CallStream stream, int version) {
-    startTimer.cancel();
     worker = taken;
     taken.assign(
         this,
@@ -264,7 +287,7 @@ public final class Session implements LeasedSession, WorkerSession {
       if (state != State.JOINING) {
         return;
       }
-      joining = null;
+      joining.answered();
       stream
           .accept(ServerHello.accepted(version), resumption.isPossible())
           .whenComplete((fd, failure) -> control.execute(() -> accepted(fd, failure)));
@@ -274,16 +297,10 @@ public final class Session implements LeasedSession, WorkerSession {
   /** Runs once it is certain whether the program is connected. */
   void whenJoined(Runnable action) {
     if (state == State.JOINING) {
-      onJoined.add(action);
+      joining.whenOver(action);
     } else {
       action.run();
     }
-  }
-
-  private void runOnJoined() {
-    List<Runnable> actions = List.copyOf(onJoined);
-    onJoined.clear();
-    actions.forEach(Runnable::run);
   }
 
   /**
@@ -386,6 +403,11 @@ public final class Session implements LeasedSession, WorkerSession {
     metrics.add(Metric.SESSION_RESUMES, 1, lease.tenant());
   }
 
+  /** Forgets it: its worker is dead. */
+  void forget() {
+    recording.delete(this);
+  }
+
   /** Ends the session; it is gone when its worker is dead. */
   @Override
   public void end(String reason) {
@@ -394,12 +416,8 @@ public final class Session implements LeasedSession, WorkerSession {
     }
     sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
     state = State.ENDING;
-    connectTimer.cancel();
     resumption.over();
-    refuseJoining("the session has ended: " + reason);
-    runOnJoined();
-    startTimer.cancel();
-    start.cancel();
+    joining.end("the session has ended: " + reason);
     // Later, as with a worker: whoever ends a lease goes through its sessions just now.
     if (worker != null) {
       worker.end();
@@ -409,19 +427,21 @@ public final class Session implements LeasedSession, WorkerSession {
   }
 
   @Override
-  public void workerExited(int status) {
-    connectTimer.cancel();
+  public void workerExited(OptionalInt status) {
     resumption.over();
     if (state != State.ENDING) {
       state = State.ENDING;
-      String reason = status == 0 ? "its program has left" : "its worker died, status " + status;
-      if (status == 0) {
+      boolean expected = status.orElse(0) == 0;
+      String reason =
+          status.isEmpty()
+              ? "its worker has exited"
+              : expected ? "its program has left" : "its worker died, status " + status.getAsInt();
+      if (expected) {
         sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       } else {
         LOG.error("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       }
-      refuseJoining(reason + "; see the server's log");
-      runOnJoined();
+      joining.end(reason + "; see the server's log");
     }
     onGone.run();
   }
@@ -438,8 +458,10 @@ public final class Session implements LeasedSession, WorkerSession {
               id.brief(),
               client,
               workerPid());
+      // Before the program can do anything that would be lost without it.
+      recording.write(this, past);
       worker().attach(stream);
-      runOnJoined();
+      joining.over();
     } else {
       Detaching.closeQuietly(stream);
     }
@@ -453,10 +475,8 @@ public final class Session implements LeasedSession, WorkerSession {
         .addKeyValue("tenant", lease.tenant());
   }
 
-  private void refuseJoining(String reason) {
-    if (joining != null) {
-      joining.refuse(ServerHello.refused(ServerHello.INTERNAL, reason));
-    }
-    joining = null;
+  @Override
+  public boolean outlivesServer() {
+    return recording.isThere() && isServed();
   }
 }

@@ -3,6 +3,7 @@ package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.metrics.ServerMetrics;
+import io.gpupool.server.takeover.SessionRecords;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.TextMessage;
 import java.util.concurrent.Executor;
@@ -19,4 +20,5 @@ record SessionServices(
     Executor control,
     BiConsumer<Session, TextMessage> onPeerAsked,
     SessionCache cache,
-    ServerMetrics metrics) {}
+    ServerMetrics metrics,
+    SessionRecords records) {}

@@ -4,13 +4,16 @@ package io.gpupool.server.session;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.SessionKeys;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.stream.CallStream;
+import io.gpupool.server.takeover.SessionRecord;
 import io.gpupool.server.tenant.Tokens;
+import io.gpupool.server.worker.ClaimedWorker;
 import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.ClientHello;
@@ -27,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +40,7 @@ public final class Sessions {
 
   private final LeaseService leases;
   private final Tokens tokens;
+  private final Timers timers;
   private final SessionAdmission admission;
   private final PeerConnector peers;
   private final SessionServices services;
@@ -43,11 +48,7 @@ public final class Sessions {
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
   private final Map<Lease, LeaseExports> exports = new HashMap<>();
 
-  /**
-   * Makes the sessions of a server, none yet.
-   *
-   * @param disk runs what waits for a disk
-   */
+  /** Makes the sessions of a server, none yet. */
   public Sessions(
       LeaseService leases,
       Tokens tokens,
@@ -56,9 +57,10 @@ public final class Sessions {
       Executor control,
       PeerDialer dialer,
       SessionOptions options,
-      Executor disk) {
+      SessionFiles files) {
     this.leases = leases;
     this.tokens = tokens;
+    this.timers = timers;
     admission = new SessionAdmission(options.limits(), options.memory(), timers);
     peers = new PeerConnector(dialer, control);
     services =
@@ -67,8 +69,9 @@ public final class Sessions {
             timers,
             control,
             peers::ask,
-            new SessionCache(options.files(), control, disk),
-            leases.metrics());
+            new SessionCache(options.files(), control, files.disk()),
+            leases.metrics(),
+            files.records());
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
@@ -90,12 +93,67 @@ public final class Sessions {
             slot,
             new SessionProgram(client, environment, principal),
             services,
-            exports.computeIfAbsent(lease, of -> new LeaseExports(of, random)),
-            () -> gone(keys.id()));
+            exportsOf(lease),
+            () -> gone(keys.id()),
+            SessionPast.none(lease, timers.nowNanos()));
     sessions.put(keys.id(), session);
+    session.awaitProgram();
     leases.metrics().add(Metric.SESSIONS_OPENED, 1, lease.tenant());
     lease.add(session);
     return session;
+  }
+
+  private LeaseExports exportsOf(Lease lease) {
+    return exports.computeIfAbsent(lease, of -> new LeaseExports(of, random));
+  }
+
+  /**
+   * Takes over a session of the server's former process, without its worker yet.
+   *
+   * @return empty: its lease is gone, or has other parts of the GPUs now
+   */
+  public Optional<Session> restore(SessionRecord record) {
+    Optional<Lease> found =
+        leases
+            .get(record.lease())
+            .filter(lease -> lease.state().isAlive() && !lease.isRemote())
+            .filter(lease ->
+                lease
+                    .usage(record.slot(), timers.nowNanos(), timers.wallMillis())
+                    .isOf(record.usage()));
+    return found.map(lease -> {
+      Session session =
+          new Session(
+              record.keys(),
+              lease,
+              record.slot(),
+              new SessionProgram(record.client(), DriverEnvironment.NONE, record.principal()),
+              services,
+              exportsOf(lease),
+              () -> gone(record.keys().id()),
+              SessionPast.of(record.past(), timers));
+      sessions.put(record.keys().id(), session);
+      lease.addTakenOver(session);
+      return session;
+    });
+  }
+
+  /**
+   * Gives sessions that were restored their workers.
+   *
+   * @param hasLosses whether a session of a lease is lost
+   */
+  public void takeOver(Map<Session, ClaimedWorker> restored, Predicate<Lease> hasLosses) {
+    restored.forEach(Session::takeOver);
+    restored.forEach((session, claimed) -> {
+      LeaseExports shared = exportsOf(session.lease());
+      claimed.repeated().forEach(message -> shared.repeat(session, message));
+    });
+    restored.keySet().stream()
+        .map(Session::lease)
+        .distinct()
+        .forEach(lease -> exportsOf(lease).repeated(hasLosses.test(lease)));
+    restored.forEach((session, claimed) -> claimed.serving().accept(session));
   }
 
   public Optional<Session> find(SessionId id, SessionKey key) {
@@ -225,6 +283,7 @@ public final class Sessions {
   private void gone(SessionId id) {
     Session session = sessions.remove(id);
     if (session != null) {
+      session.forget();
       countCalls(leases.metrics(), session);
       LeaseExports shared = exports.get(session.lease());
       if (shared != null) {

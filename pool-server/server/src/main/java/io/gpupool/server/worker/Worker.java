@@ -2,6 +2,7 @@
 package io.gpupool.server.worker;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.takeover.WorkerRecord;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
@@ -22,6 +23,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Worker {
   private static final long KILL_AFTER_MILLIS = 500;
+  private static final TextMessage END = TextMessage.ofType("end").build();
   private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
 
   final String token;
@@ -32,25 +34,43 @@ public final class Worker {
   /** Its own user id; null where it has the server's. */
   final @Nullable Long user;
 
+  /** The name of the socket on which it can be claimed; null: the server has no run directory. */
+  final @Nullable String socket;
+
   private final Timers timers;
   private final List<Runnable> onLink = new ArrayList<>();
-  private @Nullable Process process;
+  private @Nullable WorkerProcess process;
   private @Nullable WorkerLink link;
   private @Nullable DescriptorInbox inbox;
   private @Nullable WorkerSession session;
   private boolean taken;
   private boolean ending;
   private boolean dead;
+  private boolean left;
 
-  Worker(String token, boolean seesAssigned, @Nullable Long user, Timers timers) {
+  Worker(
+      String token,
+      boolean seesAssigned,
+      @Nullable Long user,
+      @Nullable String socket,
+      Timers timers) {
     this.token = token;
     this.seesAssigned = seesAssigned;
     this.user = user;
+    this.socket = socket;
     this.timers = timers;
   }
 
   public OptionalInt pid() {
-    return process == null ? OptionalInt.empty() : OptionalInt.of((int) process.pid());
+    return process == null ? OptionalInt.empty() : OptionalInt.of(process.pid());
+  }
+
+  /** The worker as the server's next process can claim it; empty: it cannot. */
+  public Optional<WorkerRecord> record() {
+    return Optional.ofNullable(process)
+        .flatMap(WorkerProcess::identity)
+        .filter(_ -> socket != null)
+        .map(identity -> new WorkerRecord(identity, token, user, Objects.requireNonNull(socket)));
   }
 
   Optional<WorkerSession> session() {
@@ -152,10 +172,32 @@ public final class Worker {
         .send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
   }
 
-  void started(Process started) {
+  void started(WorkerProcess started) {
     process = started;
     if (ending) {
-      started.destroyForcibly();
+      started.kill();
+    }
+  }
+
+  /** Has accepted this server's claim; it is a worker of the server's former process. */
+  void claimed(WorkerLink over, DescriptorInbox descriptors) {
+    inbox = descriptors;
+    linked(over);
+  }
+
+  /** Goes on with the session that it had with the server's former process. */
+  void serve(WorkerSession of) {
+    session = of;
+  }
+
+  /** Leaves it and its session to the server's next process. */
+  void leave() {
+    left = true;
+    if (link != null) {
+      link.close();
+    }
+    if (inbox != null) {
+      inbox.close();
     }
   }
 
@@ -172,11 +214,16 @@ public final class Worker {
 
   /** Asks the process to exit and kills it if it has not done so soon. */
   public void end() {
-    if (ending || dead) {
+    if (ending || dead || left) {
       return;
     }
     ending = true;
+    if (process != null) {
+      process.expectEnd();
+    }
     if (link != null) {
+      // Else it would wait for the server's next process.
+      link.send(END);
       link.close();
       timers.after(KILL_AFTER_MILLIS, this::kill);
     } else {
@@ -200,7 +247,7 @@ public final class Worker {
   private void kill() {
     if (!dead && process != null) {
       LOG.debug("killing worker {}", process.pid());
-      process.destroyForcibly();
+      process.kill();
     }
   }
 }

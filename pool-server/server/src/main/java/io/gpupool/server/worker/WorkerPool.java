@@ -3,6 +3,7 @@ package io.gpupool.server.worker;
 
 import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.takeover.WorkerRecord;
 import io.gpupool.wire.DriverEnvironment;
 import java.io.File;
 import java.io.IOException;
@@ -13,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -77,7 +79,7 @@ public final class WorkerPool {
       return false;
     }
     if (ofSpares == null) {
-      ofSpares = Map.copyOf(launch.process("", null, false).environment());
+      ofSpares = Map.copyOf(launch.process("", null, null, false).environment());
     }
     return !environment.missingIn(ofSpares).isEmpty();
   }
@@ -166,11 +168,44 @@ public final class WorkerPool {
     LOG.debug("worker {} is ready", worker.pid().orElse(0));
   }
 
-  /** Ends all workers; {@code onLast} runs on the control thread when the last one is dead. */
-  public void stop(Runnable action) {
+  /**
+   * Takes over a worker of the server's former process, which is claimed next.
+   *
+   * @throws IllegalArgumentException if there is one with its token
+   */
+  Worker takeOver(WorkerRecord record) {
+    Worker worker =
+        new Worker(record.token(), launch.seesAssigned(), record.user(), record.socket(), timers);
+    if (byToken.putIfAbsent(record.token(), worker) != null) {
+      throw new IllegalArgumentException("two workers with one token");
+    }
+    worker.take();
+    launch.sandbox().takeAgain(record.user());
+    TakenProcess process =
+        new TakenProcess(record.process(), timers, () -> exited(worker, OptionalInt.empty()));
+    worker.started(process);
+    process.watch();
+    return worker;
+  }
+
+  /**
+   * Ends all workers; {@code onLast} runs on the control thread when the last one is dead.
+   *
+   * @param leaves whether those are left to the server's next process that it can take over
+   */
+  public void stop(boolean leaves, Runnable action) {
     stopped = true;
     onLast = action;
-    List.copyOf(byToken.values()).forEach(Worker::end);
+    for (Worker worker : List.copyOf(byToken.values())) {
+      if (leaves && worker.session().filter(WorkerSession::outlivesServer).isPresent()) {
+        byToken.remove(worker.token);
+        worker.leave();
+      } else {
+        worker
+            .session()
+            .ifPresentOrElse(session -> session.end("the server is stopping"), worker::end);
+      }
+    }
     if (byToken.isEmpty()) {
       action.run();
     }
@@ -188,6 +223,7 @@ public final class WorkerPool {
             HexFormat.of().formatHex(bits),
             launch.seesAssigned(),
             launch.sandbox().takeUser().orElse(null),
+            launch.newSocket(),
             timers);
     byToken.put(worker.token, worker);
     worker.whenLinked(this::changed);
@@ -207,23 +243,28 @@ public final class WorkerPool {
   /** On the spawner's thread. */
   private void spawn(Worker worker, boolean late) {
     try {
-      ProcessBuilder builder = launch.process(worker.token, worker.user, late);
+      ProcessBuilder builder = launch.process(worker, late);
       builder.redirectInput(new File("/dev/null"));
       builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
       builder.redirectError(ProcessBuilder.Redirect.INHERIT);
       Process process = builder.start();
-      control.execute(() -> worker.started(process));
-      process.onExit().thenRunAsync(() -> exited(worker, process.exitValue()), control);
+      control.execute(() -> worker.started(new ChildProcess(process)));
+      process
+          .onExit()
+          .thenRunAsync(() -> exited(worker, OptionalInt.of(process.exitValue())), control);
     } catch (IOException e) {
       LOG.error("cannot start a worker: {}", e.getMessage());
-      control.execute(() -> exited(worker, -1));
+      control.execute(() -> exited(worker, OptionalInt.of(-1)));
     }
   }
 
-  private void exited(Worker worker, int status) {
+  private void exited(Worker worker, OptionalInt status) {
     boolean expected = !worker.isUsable();
-    byToken.remove(worker.token);
-    launch.sandbox().giveBack(worker.user);
+    if (!byToken.remove(worker.token, worker)) {
+      // It was left to the server's next process.
+      return;
+    }
+    launch.cleanUp(worker);
     worker.exited();
     if (worker.session().isPresent()) {
       worker.session().get().workerExited(status);
@@ -231,9 +272,9 @@ public final class WorkerPool {
       LOG.error(
           "spare worker {} exited with status {}; its messages are above",
           worker.pid().orElse(0),
-          status);
+          status.orElse(-1));
     }
-    if (!worker.isLinked()) {
+    if (!worker.isLinked() && status.isPresent()) {
       failed++;
       pause = backOff.next();
     }

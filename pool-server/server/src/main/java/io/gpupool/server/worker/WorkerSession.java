@@ -2,14 +2,22 @@
 package io.gpupool.server.worker;
 
 import io.gpupool.wire.TextMessage;
+import java.util.OptionalInt;
 
 /** The session that a worker serves. Called on the control thread. */
 public interface WorkerSession {
   /** Handles a message that the worker has sent after its hello. */
   void onMessage(TextMessage message);
 
-  /** Notes that the worker's process is dead. */
-  void workerExited(int status);
+  /**
+   * Notes that the worker's process is dead.
+   *
+   * @param status of its exit; empty: it was no child of this process
+   */
+  void workerExited(OptionalInt status);
+
+  /** Returns whether the server's next process can take it over. */
+  boolean outlivesServer();
 
   /** Ends the session. */
   void end(String reason);

@@ -7,11 +7,10 @@ import io.gpupool.wire.TextMessage;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
+import io.netty.channel.unix.PeerCredentials;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,9 +23,6 @@ import org.slf4j.LoggerFactory;
 public final class WorkerSocket {
   /** As long as a worker has for its start: its launcher connects, the worker itself says hello. */
   private static final long HELLO_LIMIT_SECONDS = 60;
-
-  /** Messages of a worker that wait for the control thread; at most so many and one read's more. */
-  private static final int MAX_UNHEARD = 64;
 
   private static final Logger LOG = LoggerFactory.getLogger(WorkerSocket.class);
 
@@ -50,13 +46,11 @@ public final class WorkerSocket {
   }
 
   /** One connection; {@code worker} is the control thread's. */
-  private final class Connection extends SimpleChannelInboundHandler<TextMessage> {
-    private final EpollDomainSocketChannel channel;
-    private final AtomicInteger unheard = new AtomicInteger();
+  private final class Connection extends WorkerConnection {
     private @Nullable Worker worker;
 
     Connection(EpollDomainSocketChannel channel) {
-      this.channel = channel;
+      super(channel, WorkerSocket.this.control);
     }
 
     @Override
@@ -68,50 +62,18 @@ public final class WorkerSocket {
     }
 
     @Override
-    protected void channelRead0(ChannelHandlerContext context, TextMessage message)
-        throws Exception {
-      int pid = channel.peerCredentials().pid();
-      if (unheard.incrementAndGet() >= MAX_UNHEARD) {
-        channel.config().setAutoRead(false);
-      }
-      control.execute(() -> {
-        try {
-          onMessage(message, pid);
-        } finally {
-          unheard.decrementAndGet();
-          readOnIfHeard();
-        }
-      });
-      // The last of them may have been heard just before reading was stopped.
-      readOnIfHeard();
-    }
-
-    private void readOnIfHeard() {
-      if (unheard.get() == 0) {
-        channel.config().setAutoRead(true);
+    void onClosed() {
+      if (worker != null) {
+        worker.end();
       }
     }
 
     @Override
-    public void channelInactive(ChannelHandlerContext context) {
-      control.execute(() -> {
-        if (worker != null) {
-          worker.end();
-        }
-      });
-    }
-
-    @Override
-    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-      LOG.warn("control socket of a worker: {}", cause.getMessage());
-      context.close();
-    }
-
-    private void onMessage(TextMessage message, int pid) {
+    void onMessage(TextMessage message, PeerCredentials peer) {
       if (worker == null) {
         worker =
             message.type().equals("hello")
-                ? workers.authenticate(message.get("token").orElse(""), pid).orElse(null)
+                ? workers.authenticate(message.get("token").orElse(""), peer.pid()).orElse(null)
                 : null;
         if (worker != null) {
           worker.linked(new WorkerLink(channel));

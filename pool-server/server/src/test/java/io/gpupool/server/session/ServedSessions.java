@@ -15,6 +15,7 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.sandbox.Sandbox;
 import io.gpupool.server.stream.CallStream;
+import io.gpupool.server.takeover.SessionRecords;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.server.worker.DriverStart;
 import io.gpupool.server.worker.LinkedWorker;
@@ -57,7 +58,8 @@ public final class ServedSessions {
             List.of(),
             Map.of(),
             DriverStart.NEVER,
-            Sandbox.none()),
+            Sandbox.none(),
+            null),
         0,
         false,
         ground.timers,
@@ -74,7 +76,7 @@ public final class ServedSessions {
         Runnable::run,
         new PeerDialer(ground.capacity.members(), LOOPS, null),
         new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
-        Runnable::run);
+        new SessionFiles(SessionRecords.none(), Runnable::run));
   }
 
   /** Makes a tenant with a token. */

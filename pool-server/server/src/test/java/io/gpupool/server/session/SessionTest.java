@@ -7,6 +7,7 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.SessionKeys;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
@@ -19,6 +20,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.stream.CallStream;
+import io.gpupool.server.takeover.SessionRecords;
 import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.DriverEnvironment;
@@ -30,6 +32,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -52,9 +55,9 @@ class SessionTest {
     leases.end(lease, "evicted");
     assertThat(ended).containsExactly("evicted");
     assertThat(lease.state()).isInstanceOf(LeaseState.Ending.class);
-    first.workerExited(137);
+    first.workerExited(OptionalInt.of(137));
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
-    second.workerExited(137);
+    second.workerExited(OptionalInt.of(137));
     assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
     assertThat(leases.all()).isEmpty();
     leases.end(lease, "again");
@@ -65,7 +68,7 @@ class SessionTest {
   void workerExited_leaseStillHeld_leaseAndItsFractionStay() {
     Lease lease = grant(0.5);
     leases.hold(lease, ended::add);
-    joined(lease).workerExited(1);
+    joined(lease).workerExited(OptionalInt.of(1));
     assertThat(lease.sessions()).isEmpty();
     assertThat(lease.state()).isInstanceOf(LeaseState.Held.class);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
@@ -75,7 +78,7 @@ class SessionTest {
   void open_nobodyConnects_endsAfterAWhile() {
     Lease lease = grant(0.5);
     Session session = session(lease);
-    timers.pass(Session.CONNECT_LIMIT_MILLIS);
+    timers.pass(SessionJoining.CONNECT_LIMIT_MILLIS);
     assertThat(session.state()).isEqualTo(Session.State.ENDING);
     assertThat(workers.started()).as("workers started").isZero();
     assertThat(lease.sessions()).isEmpty();
@@ -166,9 +169,12 @@ class SessionTest {
                 Runnable::run,
                 (asking, message) -> {},
                 new SessionCache(Map.of(), Runnable::run, Runnable::run),
-                leases.metrics()),
+                leases.metrics(),
+                SessionRecords.none()),
             new LeaseExports(lease, random),
-            () -> leases.sessionGone(lease, made[0]));
+            () -> leases.sessionGone(lease, made[0]),
+            SessionPast.none(lease, timers.nowNanos()));
+    made[0].awaitProgram();
     lease.add(made[0]);
     return made[0];
   }

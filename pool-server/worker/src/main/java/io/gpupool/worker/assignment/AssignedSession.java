@@ -10,6 +10,7 @@ import io.gpupool.worker.control.Departure;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.gpu.GpuIdentity;
+import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
@@ -24,7 +25,6 @@ import java.io.IOException;
 import java.util.List;
 import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,12 +32,11 @@ import org.jspecify.annotations.Nullable;
  * and takes the process with it when it ends. Called by the control thread.
  */
 public final class AssignedSession {
-  private static final long STATS_MILLIS = 1000;
-
   private final ControlLink control;
   private final ServerExchange exchange;
   private final CacheLink cache;
   private final Confinement confinement;
+  private final SessionReports reports;
   private final CompletableFuture<Ready> ready = new CompletableFuture<>();
   private final PeerConnections peers = new PeerConnections(this::dial);
   private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
@@ -58,6 +57,7 @@ public final class AssignedSession {
     this.exchange = exchange;
     this.cache = cache;
     this.confinement = confinement;
+    reports = new SessionReports(control);
   }
 
   /**
@@ -107,49 +107,75 @@ public final class AssignedSession {
     Thread.ofPlatform().name("session").start(() -> run(mine, stream));
   }
 
+  /**
+   * How long the session outlives its server's process; 0: it ends with it. A program that is still
+   * to be connected does not notice whether its session is another one.
+   */
+  public long outlivesServerMillis() {
+    Assignment mine = assignment;
+    return mine == null || !attached ? 0 : mine.resumeWindowMillis();
+  }
+
+  /** Returns the session's name for the log. */
+  public String name() {
+    Assignment mine = assignment;
+    return mine == null ? "no session" : mine.name().text();
+  }
+
+  /** Returns the files that the server shares with its workers: ledger and schedules. */
+  public List<ServerFile> files() {
+    Assignment mine = assignment;
+    return mine == null ? List.of() : mine.files();
+  }
+
+  /** Puts into a message which session this is, and how its program is connected. */
+  public void describe(TextMessage.Builder message) {
+    Assignment mine = assignment;
+    if (mine != null) {
+      message.put("session", mine.name().id());
+    }
+    reports.describe(message);
+  }
+
+  /** Reports the counters to a server that has not had them. */
+  public void countAgain() {
+    reports.countAgain();
+  }
+
   /** A connection to the program's session on another server. */
   public void peer(int link, int socket) {
+    control.settled(peerKey(link));
     peers.connected(link, socket);
   }
 
   /** There is none. */
   public void peerRefused(int link, String why) {
+    control.settled(peerKey(link));
     peers.refused(link, why);
   }
 
   private void dial(int link, PeerAddress peer) {
-    try {
-      control.send(
-          TextMessage.ofType("peer")
-              .put("link", link)
-              .put("session", peer.session())
-              .put("key", peer.key())
-              .build());
-    } catch (IOException e) {
-      // The control connection is gone; its reader ends the process.
-    }
+    TextMessage request =
+        TextMessage.ofType("peer")
+            .put("link", link)
+            .put("session", peer.session())
+            .put("key", peer.key())
+            .build();
+    control.ask(peerKey(link), request, null);
+  }
+
+  private static String peerKey(int link) {
+    return "peer " + link;
   }
 
   private void run(Assignment mine, int stream) {
     try {
-      tellEnd(runSession(mine, stream));
+      reports.ended(runSession(mine, stream));
       Runtime.getRuntime().halt(0);
     } catch (IOException | RuntimeException | Error e) {
       System.err.println("gpupool worker: session " + mine.name().id() + " failed: " + e);
       e.printStackTrace();
       Runtime.getRuntime().halt(1);
-    }
-  }
-
-  private void tellEnd(String reason) {
-    tell(TextMessage.ofType("ended").put("reason", reason).build());
-  }
-
-  private void tell(TextMessage message) {
-    try {
-      control.send(message);
-    } catch (IOException e) {
-      // The server has seen the program go, and let go of the worker, before the session noticed.
     }
   }
 
@@ -195,34 +221,12 @@ public final class AssignedSession {
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
     }
-    Thread.ofPlatform()
-        .name("stats")
-        .daemon()
-        .start(() -> report(() -> stats(session.counters(), ledger, slices)));
+    reports.count(() -> stats(session.counters(), ledger, slices));
     return session.run();
   }
 
   private ResumeWindow window(Assignment mine) {
-    return new ResumeWindow(
-        mine.resumeWindowMillis(),
-        cause -> tell(TextMessage.ofType("disconnected").put("reason", cause).build()),
-        () -> tell(TextMessage.ofType("resumed").build()));
-  }
-
-  private void report(Supplier<TextMessage> statsNow) {
-    TextMessage last = null;
-    try {
-      while (true) {
-        Thread.sleep(STATS_MILLIS);
-        TextMessage stats = statsNow.get();
-        if (!stats.equals(last)) {
-          control.send(stats);
-          last = stats;
-        }
-      }
-    } catch (InterruptedException | IOException e) {
-      // The control connection is gone; its reader ends the process.
-    }
+    return new ResumeWindow(mine.resumeWindowMillis(), reports::disconnected, reports::resumed);
   }
 
   private static TextMessage stats(

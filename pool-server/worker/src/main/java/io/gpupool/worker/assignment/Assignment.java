@@ -109,6 +109,13 @@ public record Assignment(
     return counted;
   }
 
+  /** Returns the files that the server shares with its workers, in the order of their hand-over. */
+  List<ServerFile> files() {
+    List<ServerFile> files = new ArrayList<>(List.of(ledger.file()));
+    files.addAll(schedule.files());
+    return files;
+  }
+
   Ledger openLedger() throws IOException {
     return ledger.open(gpus.stream().mapToLong(LeasedGpu::quotaBytes).toArray());
   }

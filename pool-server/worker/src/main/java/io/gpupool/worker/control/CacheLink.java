@@ -6,7 +6,6 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.module.ImageStore;
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.HexFormat;
 import java.util.Map;
@@ -47,7 +46,9 @@ public final class CacheLink {
 
   /** Brings a message of type {@code cached}, by the control thread. */
   public void answered(TextMessage message, @Nullable Integer descriptor) {
-    CompletableFuture<Optional<Integer>> asked = waiting.remove(message.get("request").orElse(""));
+    String request = message.get("request").orElse("");
+    CompletableFuture<Optional<Integer>> asked = waiting.remove(request);
+    control.settled(key(request));
     boolean taken = asked != null && asked.complete(Optional.ofNullable(descriptor));
     if (!taken && descriptor != null) {
       Posix.close(descriptor);
@@ -112,9 +113,9 @@ public final class CacheLink {
     CompletableFuture<Optional<Integer>> answer = new CompletableFuture<>();
     waiting.put(request, answer);
     try {
-      control.send(message("get", kind, key, request).build());
+      control.ask(key(request), message("get", kind, key, request).build(), null);
       return answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (IOException | ExecutionException e) {
+    } catch (ExecutionException e) {
       return Optional.empty();
     } catch (TimeoutException e) {
       if (!answer.complete(Optional.empty())) {
@@ -126,6 +127,7 @@ public final class CacheLink {
       return Optional.empty();
     } finally {
       waiting.remove(request);
+      control.forget(key(request));
     }
   }
 
@@ -145,13 +147,13 @@ public final class CacheLink {
     String request = Long.toString(requests.incrementAndGet());
     CompletableFuture<Optional<Integer>> answer = new CompletableFuture<>();
     waiting.put(request, answer);
-    CompletableFuture<Void> done = answer.thenAccept(nothing -> Posix.close(fd));
-    try {
-      control.send(message("put", kind, key, request).put("descriptor", fd).build());
-    } catch (IOException e) {
-      // The control connection is gone; its reader ends the process.
-      done.cancel(false);
-    }
+    CompletableFuture<Void> ignored = answer.thenAccept(nothing -> Posix.close(fd));
+    control.ask(
+        key(request), message("put", kind, key, request).put("descriptor", fd).build(), null);
+  }
+
+  private static String key(String request) {
+    return "cache " + request;
   }
 
   private static TextMessage.Builder message(String what, String kind, byte[] key, String request) {

@@ -5,7 +5,6 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.NotSharedException;
 import io.gpupool.worker.session.exchange.Token;
@@ -13,9 +12,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,108 +21,119 @@ import org.jspecify.annotations.Nullable;
  * control thread brings the answers.
  */
 public final class ServerExchange implements Exchange {
-  private static final long PATIENCE_SECONDS = 30;
   private static final int MAX_GPUS = 256;
-
   private static final int NO_ANSWER = CudaResult.UNKNOWN;
+  private static final Runnable NOTHING = () -> {};
 
   private final ControlLink control;
-  private final LinkedBlockingQueue<Answer> answers = new LinkedBlockingQueue<>();
+  private final AtomicReference<@Nullable Question> asked = new AtomicReference<>();
   private final LinkedBlockingQueue<Token> released = new LinkedBlockingQueue<>();
-  private volatile @Nullable UnixSocket inbox;
+  private final SharedThings things = new SharedThings();
   private long requests;
-
-  private record Answer(TextMessage message, @Nullable Integer descriptor) {
-    void closeDescriptor() {
-      if (descriptor != null) {
-        Posix.close(descriptor);
-      }
-    }
-  }
 
   public ServerExchange(ControlLink control) {
     this.control = control;
   }
 
-  /** Sets the socket on which the server takes descriptors; comes before the session begins. */
-  public void handOverBy(UnixSocket socket) {
-    inbox = socket;
-  }
-
   /** Brings a message of type {@code shared}, by the control thread. */
   public void answered(TextMessage message, @Nullable Integer descriptor) {
-    answers.add(new Answer(message, descriptor));
+    Question question = asked.get();
+    if (question == null || !question.isOf(message) || !asked.compareAndSet(question, null)) {
+      // It came too late for an earlier request.
+      close(descriptor);
+      return;
+    }
+    control.settled(question.key());
+    question.answer(message, descriptor);
   }
 
   /** Brings a message of type {@code released}, by the control thread. */
   public void released(TextMessage message) throws WireException {
-    released.add(Token.parse(message.require("token")));
+    Token token = Token.parse(message.require("token"));
+    things.withdraw(token, false);
+    released.add(token);
+  }
+
+  /** Tells a later server what this session shares and has, by the control thread. */
+  public void repeat() throws IOException {
+    things.repeat(control);
   }
 
   @Override
   public Token offer(Offer offer) throws NotSharedException {
-    TextMessage.Builder request =
-        request("offer")
-            .put("kind", text(offer.kind()))
-            .put("gpu", offer.gpu())
-            .put("bytes", offer.lengthBytes())
-            .put("handle", HexFormat.of().formatHex(offer.handle()));
-    Integer descriptor = offer.descriptor();
-    if (descriptor != null) {
-      handOver(descriptor);
-      request.put("descriptor", 1);
+    TextMessage.Builder message = SharedThings.describe(request("offer"), offer);
+    Integer kept = keep(offer);
+    if (kept != null) {
+      message.put("descriptor", 1);
     }
-    Answer answer = ask(request);
+    Question question =
+        new Question(
+            requests, answer -> things.offer(token(answer), offer, kept), () -> close(kept));
     try {
-      return Token.parse(answer.message.require("token"));
-    } catch (WireException | IllegalArgumentException e) {
+      return token(ask(question, message.build(), kept).message());
+    } catch (IllegalArgumentException e) {
       throw new NotSharedException(NO_ANSWER, "the server's answer: " + e.getMessage());
     }
   }
 
-  private void handOver(int descriptor) throws NotSharedException {
-    UnixSocket server = inbox;
-    if (server == null) {
+  /** Returns a descriptor for this server and later ones, if the offer has one. */
+  private @Nullable Integer keep(Offer offer) throws NotSharedException {
+    Integer descriptor = offer.descriptor();
+    if (descriptor == null) {
+      return null;
+    }
+    if (!control.takesDescriptors()) {
       throw new NotSharedException(CudaResult.NOT_SUPPORTED, "the server takes no descriptors");
     }
-    try {
-      server.sendDescriptor(descriptor);
-    } catch (IOException e) {
-      throw new NotSharedException(CudaResult.NOT_SUPPORTED, e.getMessage());
+    int kept = Posix.dup(descriptor);
+    if (kept < 0) {
+      throw new NotSharedException(CudaResult.OUT_OF_MEMORY, "no descriptor is left");
     }
+    return kept;
   }
 
   @Override
   public Taken take(Token token, Kind kind) throws NotSharedException {
-    Answer answer = ask(request("take").put("kind", text(kind)).put("token", token.text()));
+    TextMessage message =
+        request("take").put("kind", SharedThings.text(kind)).put("token", token.text()).build();
+    Question question =
+        new Question(
+            requests,
+            answer -> things.take(token, kind, number(answer, "gpu"), number(answer, "bytes")),
+            NOTHING);
+    Answer answer = ask(question, message, null);
     try {
       return new Taken(
-          (int) answer.message.requireNumber("gpu", MAX_GPUS),
-          answer.message.requireNumber("bytes", Long.MAX_VALUE),
-          answer.descriptor,
-          HexFormat.of().parseHex(answer.message.require("handle")));
+          (int) answer.message().requireNumber("gpu", MAX_GPUS),
+          answer.message().requireNumber("bytes", Long.MAX_VALUE),
+          answer.descriptor(),
+          HexFormat.of().parseHex(answer.message().require("handle")));
     } catch (WireException | IllegalArgumentException e) {
-      answer.closeDescriptor();
+      close(answer.descriptor());
       throw new NotSharedException(NO_ANSWER, "the server's answer: " + e.getMessage());
     }
   }
 
   @Override
   public void giveBack(Token token) {
+    TextMessage message = request("back").put("token", token.text()).build();
     try {
-      control.send(request("back").put("token", token.text()).build());
+      control.send(message, () -> things.giveBack(token));
     } catch (IOException e) {
-      // The control connection is gone; its reader ends the process.
+      // The server has gone; a later one does not hear of the thing.
     }
   }
 
   @Override
   public boolean withdraw(Token token) {
+    TextMessage message = request("withdraw").put("token", token.text()).build();
+    Question question =
+        new Question(requests, answer -> things.withdraw(token, isTaken(answer)), NOTHING);
     try {
-      Answer answer = ask(request("withdraw").put("token", token.text()));
-      return answer.message.get("taken").isEmpty();
+      return !isTaken(ask(question, message, null).message());
     } catch (NotSharedException e) {
-      // The server knows nothing of it, or is gone.
+      // The server knows nothing of it, or does not answer.
+      things.withdraw(token, false);
       return true;
     }
   }
@@ -133,9 +142,10 @@ public final class ServerExchange implements Exchange {
   public List<Token> released() {
     try {
       // Messages keep their order: once this is answered, those about earlier releases are here.
-      ask(request("sync"));
+      TextMessage message = request("sync").build();
+      Answer ignored = ask(new Question(requests, answer -> {}, NOTHING), message, null);
     } catch (NotSharedException e) {
-      // The server is gone; its reader ends the process.
+      // The server does not answer.
     }
     List<Token> all = new ArrayList<>();
     released.drainTo(all);
@@ -146,46 +156,36 @@ public final class ServerExchange implements Exchange {
     return TextMessage.ofType("share").put("what", what).put("request", ++requests);
   }
 
-  private Answer ask(TextMessage.Builder request) throws NotSharedException {
-    String number = Long.toString(requests);
-    try {
-      control.send(request.build());
-      while (true) {
-        Answer answer = answers.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        if (answer == null) {
-          throw new NotSharedException(NO_ANSWER, "the server did not answer");
-        }
-        // What came too late for an earlier request is nothing to this one.
-        if (answer.message.get("request").filter(number::equals).isPresent()) {
-          return checked(answer);
-        }
-        answer.closeDescriptor();
+  private Answer ask(Question question, TextMessage message, @Nullable Integer descriptor)
+      throws NotSharedException {
+    asked.set(question);
+    control.ask(question.key(), message, descriptor);
+    while (!question.awaitAnswer()) {
+      // Without a server there is no answer: the next one gives it, or the process ends.
+      if (control.hasLasted(Question.PATIENCE_SECONDS) && asked.compareAndSet(question, null)) {
+        control.forget(question.key());
+        question.giveUp();
+        throw new NotSharedException(NO_ANSWER, "the server did not answer");
       }
-    } catch (IOException e) {
-      throw new NotSharedException(NO_ANSWER, "the server is gone");
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new NotSharedException(NO_ANSWER, "interrupted");
     }
+    return question.result();
   }
 
-  private static Answer checked(Answer answer) throws NotSharedException {
-    String refused = answer.message.get("refused").orElse("");
-    if (refused.isEmpty()) {
-      return answer;
-    }
-    answer.closeDescriptor();
-    int result =
-        switch (refused) {
-          case "own" -> CudaResult.INVALID_CONTEXT;
-          case "full" -> CudaResult.OUT_OF_MEMORY;
-          case "unsupported" -> CudaResult.NOT_SUPPORTED;
-          default -> CudaResult.INVALID_VALUE;
-        };
-    throw new NotSharedException(result, answer.message.get("message").orElse(refused));
+  private static boolean isTaken(TextMessage answer) {
+    return answer.get("taken").isPresent();
   }
 
-  private static String text(Kind kind) {
-    return kind.name().toLowerCase(Locale.ROOT);
+  private static Token token(TextMessage answer) {
+    return Token.parse(answer.get("token").orElse(""));
+  }
+
+  private static long number(TextMessage answer, String key) {
+    return Long.parseLong(answer.get(key).orElse("0"));
+  }
+
+  private static void close(@Nullable Integer descriptor) {
+    if (descriptor != null) {
+      Posix.close(descriptor);
+    }
   }
 }

@@ -39,6 +39,7 @@ public final class Posix {
   private static final int MFD_CLOEXEC = 1;
   private static final int SEEK_END = 2;
   private static final int SECCOMP_SET_MODE_FILTER = 1;
+  private static final int PR_SET_PDEATHSIG = 1;
 
   /** SECCOMP_FILTER_FLAG_TSYNC and _SPEC_ALLOW: all threads, at their speed. */
   private static final int SECCOMP_ALL_THREADS = 1 | 4;
@@ -74,6 +75,9 @@ public final class Posix {
   private static final MethodHandle SOCKET = function("socket");
   private static final MethodHandle SOCKETPAIR = function("socketpair");
   private static final MethodHandle CONNECT = function("connect");
+  private static final MethodHandle BIND = function("bind");
+  private static final MethodHandle LISTEN = function("listen");
+  private static final MethodHandle ACCEPT4 = function("accept4");
   private static final MethodHandle SHUTDOWN = function("shutdown");
   private static final MethodHandle SETSOCKOPT = function("setsockopt");
   private static final MethodHandle GETSOCKOPT = function("getsockopt");
@@ -89,6 +93,9 @@ public final class Posix {
   private static final MethodHandle MEMFD_CREATE = function("memfd_create");
   private static final MethodHandle FTRUNCATE = function("ftruncate");
   private static final MethodHandle LSEEK = function("lseek");
+  private static final MethodHandle FCHMOD = function("fchmod");
+  private static final MethodHandle PRCTL = function("prctl");
+  private static final MethodHandle GETPPID = function("getppid");
 
   private Posix() {}
 
@@ -152,6 +159,28 @@ public final class Posix {
 
   static int connect(int fd, long address, int lengthBytes) {
     return status(CONNECT, fd, address, lengthBytes, 0);
+  }
+
+  static int bind(int fd, long address, int lengthBytes) {
+    return status(BIND, fd, address, lengthBytes, 0);
+  }
+
+  static int listen(int fd, int backlog) {
+    return status(LISTEN, fd, backlog, 0, 0);
+  }
+
+  /** Waits for a connection to a listening socket; returns its descriptor. */
+  static int accept(int fd) {
+    int accepted;
+    do {
+      accepted = status(ACCEPT4, fd, 0, 0, SOCK_CLOEXEC);
+    } while (accepted == -EINTR);
+    return accepted;
+  }
+
+  /** {@code fchmod}; of a unix socket that is not bound yet, the mode that its file will have. */
+  static int setMode(int fd, int mode) {
+    return status(FCHMOD, fd, mode, 0, 0);
   }
 
   /** Makes two connected unix stream sockets. */
@@ -308,6 +337,18 @@ public final class Posix {
    */
   static int filterCalls(long program) {
     return status(SYSCALL, SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_ALL_THREADS, program);
+  }
+
+  /**
+   * Has the kernel send this process a signal when its parent ends, as long as the calling thread
+   * lives; 0: none.
+   */
+  static int signalAtParentsEnd(int signal) {
+    return status(PRCTL, PR_SET_PDEATHSIG, signal, 0, 0);
+  }
+
+  static int parent() {
+    return status(GETPPID, 0, 0, 0, 0);
   }
 
   public static void unmap(long address, long lengthBytes) {

@@ -4,20 +4,19 @@ package io.gpupool.worker.os;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
-import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.OptionalInt;
 
 /**
- * A connected unix stream socket that can carry descriptors. One thread reads, any thread writes.
+ * A connected unix stream socket that can carry descriptors. One thread reads and closes, any
+ * thread writes and cuts.
  */
 public final class UnixSocket implements AutoCloseable {
-  private static final int MAX_PATH_BYTES = 107;
   private static final int BUFFER_BYTES = 32 << 10;
   private static final int MSG_CMSG_CLOEXEC = 0x40000000;
   private static final int SOL_SOCKET = 1;
@@ -26,12 +25,17 @@ public final class UnixSocket implements AutoCloseable {
   private static final int CONTROL_HEADER_BYTES = 16;
 
   private final int fd;
-  private final Arena arena = Arena.ofShared();
+  private final Arena arena = Arena.ofAuto();
   private final MemorySegment readBuffer = arena.allocate(BUFFER_BYTES, 8);
   private final MemorySegment writeBuffer = arena.allocate(BUFFER_BYTES, 8);
   private final MemorySegment message = arena.allocate(56, 8);
   private final MemorySegment vector = arena.allocate(16, 8);
   private final MemorySegment control = arena.allocate(CONTROL_BYTES, 8);
+
+  private final Object life = new Object();
+
+  @GuardedBy("life")
+  private boolean closed;
 
   /** Takes over a descriptor. */
   public UnixSocket(int fd) {
@@ -44,30 +48,27 @@ public final class UnixSocket implements AutoCloseable {
    * @param name a path, or {@code @NAME} for a name in the abstract namespace
    */
   public static UnixSocket connect(String name) throws IOException {
-    byte[] path = name.getBytes(StandardCharsets.UTF_8);
-    if (path.length == 0 || path.length > MAX_PATH_BYTES) {
-      throw new IOException("not the name of a unix socket (1 to 107 bytes): " + name);
-    }
+    UnixAddress address = UnixAddress.of(name);
     int fd = Posix.socket();
     if (fd < 0) {
       throw new IOException("cannot make a unix socket: error " + -fd);
     }
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment address = arena.allocate(2 + MAX_PATH_BYTES + 1);
-      address.set(JAVA_SHORT, 0, (short) Posix.AF_UNIX);
-      MemorySegment.copy(path, 0, address, JAVA_BYTE, 2, path.length);
-      boolean isAbstract = path[0] == '@';
-      if (isAbstract) {
-        address.set(JAVA_BYTE, 2, (byte) 0);
-      }
-      // An abstract name is exactly as long as the address says; a path ends with a zero byte.
-      int error = Posix.connect(fd, address.address(), 2 + path.length + (isAbstract ? 0 : 1));
-      if (error != 0) {
-        Posix.close(fd);
-        throw new IOException("cannot connect to " + name + ": error " + -error);
-      }
+    int error = address.connect(fd);
+    if (error != 0) {
+      Posix.close(fd);
+      throw new IOException("cannot connect to " + name + ": error " + -error);
     }
     return new UnixSocket(fd);
+  }
+
+  /** Waits until there is something to read, or the end; returns whether there is. */
+  public boolean awaitReadable(int millis) {
+    try (Arena call = Arena.ofConfined()) {
+      long pollFd = call.allocate(8, 4).address();
+      Memory.putInt(pollFd, fd);
+      Memory.putShort(pollFd + 4, Posix.POLLIN);
+      return Posix.poll(pollFd, 1, millis) > 0;
+    }
   }
 
   /**
@@ -125,6 +126,7 @@ public final class UnixSocket implements AutoCloseable {
 
   /** Sends one byte that carries a descriptor, which stays open here. */
   public synchronized void sendDescriptor(int descriptor) throws IOException {
+    checkOpen();
     try (Arena call = Arena.ofConfined()) {
       MemorySegment iov = call.allocate(16, 8);
       iov.set(JAVA_LONG, 0, writeBuffer.address());
@@ -148,6 +150,7 @@ public final class UnixSocket implements AutoCloseable {
 
   /** Writes all bytes; at most 32 KiB at once. */
   public synchronized void write(byte[] bytes) throws IOException {
+    checkOpen();
     MemorySegment.copy(bytes, 0, writeBuffer, JAVA_BYTE, 0, bytes.length);
     int error = Posix.sendAll(fd, writeBuffer.address(), bytes.length, false);
     if (error != 0) {
@@ -155,9 +158,34 @@ public final class UnixSocket implements AutoCloseable {
     }
   }
 
+  private void checkOpen() throws IOException {
+    synchronized (life) {
+      if (closed) {
+        throw new IOException("the control socket is closed");
+      }
+    }
+  }
+
+  /** Ends both directions: threads that read or write wake up. */
+  public void cut() {
+    synchronized (life) {
+      if (!closed) {
+        Posix.shutdown(fd);
+      }
+    }
+  }
+
   @Override
   public void close() {
-    Posix.shutdown(fd);
-    Posix.close(fd);
+    cut();
+    // Its number may belong to another file as soon as it is closed: no thread may be writing.
+    synchronized (this) {
+      synchronized (life) {
+        if (!closed) {
+          closed = true;
+          Posix.close(fd);
+        }
+      }
+    }
   }
 }

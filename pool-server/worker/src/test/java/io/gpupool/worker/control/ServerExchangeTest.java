@@ -47,11 +47,12 @@ class ServerExchangeTest {
         UnixSocket ofServer = listener.accept();
         UnixSocket workersEnd = new UnixSocket(inbox[0]);
         UnixSocket serversEnd = new UnixSocket(inbox[1])) {
-      ServerExchange exchange = new ServerExchange(new ControlLink(ofWorker));
+      ControlLink worker = new ControlLink(ofWorker);
+      ServerExchange exchange = new ServerExchange(worker);
       Offer offer = new Offer(Kind.BLOCK, 0, 4096, inbox[1], new byte[64]);
       assertThatThrownBy(() -> exchange.offer(offer)).isInstanceOf(NotSharedException.class);
 
-      exchange.handOverBy(workersEnd);
+      worker.handOverBy(workersEnd);
       var server =
           CompletableFuture.supplyAsync(() -> {
             try {

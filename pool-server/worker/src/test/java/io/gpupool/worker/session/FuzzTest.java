@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.Ops;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Posix;
@@ -18,8 +19,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -32,6 +36,8 @@ import org.junit.jupiter.api.Timeout;
 class FuzzTest {
   private static final int SESSIONS = 60;
   private static final int RESUMABLE_SESSIONS = 30;
+  private static final int LATER_SESSIONS = 150;
+  private static final int LATER_CONNECTIONS = 6;
   private static final int FRAMES_A_SESSION = 26_000;
   private static final long MAX_GROWTH_BYTES = 1L << 30;
   private static final long SEED = 0x5eed;
@@ -62,6 +68,47 @@ class FuzzTest {
         assertThat(outcome.reason).as("session %d", i).doesNotContain("internal");
       }
     }
+  }
+
+  @Test
+  void laterConnections_thatBeginWithAnything_resumeTheSessionOrEndIt() {
+    AtomicInteger resumed = new AtomicInteger();
+    AtomicInteger ended = new AtomicInteger();
+    ResumeWindow window = new ResumeWindow(500, cause -> {}, resumed::incrementAndGet);
+    for (int i = 0; i < LATER_SESSIONS; i++) {
+      SplittableRandom random = new SplittableRandom(SEED + i);
+      FrameGenerator generator = new FrameGenerator(random);
+      try (SoftBackend backend = backend();
+          Pipe pipe = new Pipe(backend, window)) {
+        for (int later = 0; later < LATER_CONNECTIONS; later++) {
+          pipe.send(generator, random.nextInt(30));
+          pipe.reconnect();
+          byte[] greeting = greeting(random, generator);
+          pipe.send(greeting, greeting.length);
+        }
+        byte[] goodbye = Request.posted(Ops.goodbye, 0);
+        pipe.send(goodbye, goodbye.length);
+        pipe.disconnect();
+        String reason = pipe.reason();
+        assertThat(reason).as("session %d", i).doesNotContain("internal");
+        ended.addAndGet(reason.matches("malformed frame.*|.* cannot be resumed .*") ? 1 : 0);
+      }
+    }
+    assertThat(resumed).as("resumptions").hasValueGreaterThan(LATER_SESSIONS);
+    assertThat(ended).as("sessions that ended for it").hasValueGreaterThan(LATER_SESSIONS / 4);
+  }
+
+  /** The first bytes of a later connection: more often than not, those that resume. */
+  private static byte[] greeting(SplittableRandom random, FrameGenerator generator) {
+    return switch (random.nextInt(16)) {
+      case 0 -> generator.wellFormed();
+      case 1 -> generator.malformed();
+      case 2 -> Arrays.copyOf(Request.resume(0), random.nextInt(16));
+      case 3 -> Request.resume(8L * random.nextInt(200));
+      case 4 -> Request.acknowledge(0, true);
+      case 5 -> Request.all(Request.resume(0), Request.resume(0));
+      default -> Request.all(Request.resume(0), Request.acknowledge(0, random.nextBoolean()));
+    };
   }
 
   /** Over as soon as the connection is gone. */
@@ -142,7 +189,9 @@ class FuzzTest {
     final Session session;
     private final int[] fds = Posix.socketPair();
     private final Thread runner;
-    private final Thread drain;
+    private final List<Thread> drains = new ArrayList<>();
+    private final List<Integer> later = new ArrayList<>();
+    private int fd = fds[0];
     private final AtomicReference<Object> outcome = new AtomicReference<>();
     private final Arena arena = Arena.ofShared();
     private final MemorySegment out = arena.allocate(1 << 20);
@@ -165,19 +214,40 @@ class FuzzTest {
                   window),
               fds[1]);
       runner = Thread.ofPlatform().daemon().start(this::runSession);
-      drain = Thread.ofPlatform().daemon().start(this::dropAnswers);
+      drain(fd);
+    }
+
+    private void drain(int from) {
+      drains.add(Thread.ofPlatform().daemon().start(() -> dropAnswers(from)));
+    }
+
+    /** Breaks the connection and opens another, which the session has from now on. */
+    void reconnect() {
+      int[] pair = Posix.socketPair();
+      Posix.shutdown(fd);
+      fd = pair[0];
+      later.add(fd);
+      session.resume(pair[1]);
+      drain(fd);
+    }
+
+    void send(FrameGenerator generator, int frames) {
+      for (int i = 0; i < frames; i++) {
+        byte[] frame = generator.wellFormed();
+        send(frame, frame.length);
+      }
     }
 
     void send(byte[] bytes, int length) {
       for (int at = 0; at < length; at += (int) out.byteSize()) {
         int part = Math.min(length - at, (int) out.byteSize());
         MemorySegment.copy(bytes, at, out, ValueLayout.JAVA_BYTE, 0, part);
-        Posix.sendAll(fds[0], out.address(), part, false);
+        Posix.sendAll(fd, out.address(), part, false);
       }
     }
 
     void disconnect() {
-      Posix.shutdownSending(fds[0]);
+      Posix.shutdownSending(fd);
     }
 
     String reason() {
@@ -192,10 +262,12 @@ class FuzzTest {
 
     @Override
     public void close() {
-      Posix.shutdown(fds[0]);
+      Posix.shutdown(fd);
       await(runner);
       Posix.shutdown(fds[1]);
-      await(drain);
+      later.forEach(Posix::shutdown);
+      drains.forEach(Pipe::await);
+      later.forEach(Posix::close);
       Posix.close(fds[0]);
       Posix.close(fds[1]);
       arena.close();
@@ -219,9 +291,9 @@ class FuzzTest {
       Posix.shutdown(fds[1]);
     }
 
-    private void dropAnswers() {
+    private static void dropAnswers(int from) {
       long buffer = Posix.map(1 << 20);
-      while (Posix.recv(fds[0], buffer, 1 << 20, 0) > 0) {
+      while (Posix.recv(from, buffer, 1 << 20, 0) > 0) {
         // host functions are ended by generated callbackDone frames, now and then
       }
       Posix.unmap(buffer, 1 << 20);

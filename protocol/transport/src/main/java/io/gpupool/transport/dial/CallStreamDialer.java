@@ -41,16 +41,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   /** Longer than the pool waits for a worker to start. */
   private static final long ANSWER_SECONDS = 70;
 
-  /** Whoever has the connection sees for themselves that it has broken. */
   private static final ChannelHandler BREAKS = new Breaks();
-
-  @ChannelHandler.Sharable
-  private static final class Breaks extends ChannelInboundHandlerAdapter {
-    @Override
-    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-      context.close();
-    }
-  }
 
   private final Target target;
   private final ClientHello hello;
@@ -197,9 +188,9 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     fail(
         switch (cause) {
-          case WireException malformed -> DialException.Why.PROTOCOL;
-          case SSLException untrusted -> DialException.Why.UNREACHABLE;
-          case IOException broken -> DialException.Why.BROKEN;
+          case WireException _ -> DialException.Why.PROTOCOL;
+          case SSLException _ -> DialException.Why.UNREACHABLE;
+          case IOException _ -> DialException.Why.BROKEN;
           default -> DialException.Why.UNREACHABLE;
         },
         "failed: " + TlsFailure.of(cause).orElse(cause.getMessage()));
@@ -215,5 +206,14 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
                 + target.address().getPort()
                 + " "
                 + message));
+  }
+
+  /** The end of a connection that breaks when its handshake is over. */
+  @ChannelHandler.Sharable
+  private static final class Breaks extends ChannelInboundHandlerAdapter {
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      context.close();
+    }
   }
 }

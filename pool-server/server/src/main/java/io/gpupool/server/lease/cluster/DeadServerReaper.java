@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  * Owned by the control thread.
  */
 final class DeadServerReaper {
-  /** How long a server may be gone before its leases are; after etcd has given it up. */
+  /** How long a server may be gone at least before its leases are; after etcd has given it up. */
   static final long GRACE_MILLIS = 60_000;
 
   private static final long NANOS_PER_MILLI = 1_000_000;
@@ -59,7 +59,8 @@ final class DeadServerReaper {
   }
 
   private static boolean isDue(GrantRecord record, long deadNanos) {
-    return record.isEnding() || deadNanos >= GRACE_MILLIS * NANOS_PER_MILLI;
+    long graceMillis = Math.max(GRACE_MILLIS, record.limits().resumeWindowMillis());
+    return record.isEnding() || deadNanos >= graceMillis * NANOS_PER_MILLI;
   }
 
   private void reap(LeaseId id, List<String> dead) {

@@ -154,6 +154,12 @@ public final class Drains {
     leases.endAll("the server is stopping");
   }
 
+  /** Leaves all leases on this server as they are to its next process. */
+  public void leave() {
+    queue.stopGranting("the server is restarting");
+    leases.leave();
+  }
+
   /** The drain of a server. */
   public Optional<Drain> of(String name) {
     return records.get(RecordTypes.DRAINS, name).map(Versioned::value);

@@ -20,7 +20,7 @@ import java.util.WeakHashMap;
  * whether programs of the lease are at work there. Owned by the control thread.
  */
 public final class PeerServerMonitor {
-  /** How long one may be away, as it is when etcd has been; its programs have failed by then. */
+  /** How long one may be away at least, as it is when etcd has been. */
   static final long GONE_MILLIS = 5000;
 
   /** What a server tells of its leases may be as old as that. */
@@ -58,7 +58,9 @@ public final class PeerServerMonitor {
     long nowNanos = timers.nowNanos();
     long sinceNanos = goneSinceNanos.computeIfAbsent(lease, monitored -> nowNanos);
     String first = gone.getFirst();
-    return nowNanos - sinceNanos < GONE_MILLIS * NANOS_PER_MILLI
+    // It may be restarted meanwhile, without its sessions.
+    long limitMillis = Math.max(GONE_MILLIS, lease.resumeWindowMillis());
+    return nowNanos - sinceNanos < limitMillis * NANOS_PER_MILLI
         ? Optional.empty()
         : Optional.of(
             "server "

@@ -14,6 +14,7 @@ import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.lease.usage.LeaseLedger;
 import io.gpupool.server.lease.usage.LeaseTime;
+import io.gpupool.server.lease.usage.LeaseUsage;
 import io.gpupool.server.limits.LeaseClock;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
@@ -187,6 +188,19 @@ public final class Lease {
     sessions.put(session.slot(), session);
     sessionsOpened++;
     time.enterSession(session.slot());
+  }
+
+  /**
+   * Adds a session that the server's former process has left, with its entries in ledger and time.
+   */
+  public void addTakenOver(LeasedSession session) {
+    sessions.put(session.slot(), session);
+    sessionsOpened++;
+  }
+
+  /** Its usage now, as a session with this slot takes part in it. */
+  public LeaseUsage usage(int slot, long nowNanos, long wallMillis) {
+    return time.usage(ledger, slot, nowNanos, wallMillis);
   }
 
   void remove(LeasedSession session) {

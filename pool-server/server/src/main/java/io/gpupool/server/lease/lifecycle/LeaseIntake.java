@@ -4,6 +4,8 @@ package io.gpupool.server.lease.lifecycle;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.usage.FormerLease;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
@@ -42,27 +44,34 @@ final class LeaseIntake {
     members = capacity.members();
   }
 
-  /** Takes in what was granted before a restart, and frees what cannot go on. */
-  void restore() throws IOException {
+  /**
+   * Takes in what was granted before a restart, and frees what cannot go on.
+   *
+   * @param former what the leases used before it
+   */
+  void restore(FormerUsage former) throws IOException {
     for (Map.Entry<LeaseId, GrantRecord> granted : store.onThisServer().entrySet()) {
       LeaseId id = granted.getKey();
       GrantRecord record = granted.getValue();
       Optional<List<Part>> parts = store.parts(record, capacity);
-      Optional<String> over = expiryReason(record, parts.orElse(null));
+      Optional<String> over = expiryReason(id, record, parts.orElse(null), former);
       if (over.isPresent()) {
         store.free(id, members::isThis, over.get());
         LOG.info("lease {} is gone: {}", id, over.get());
       } else {
-        taker.takeIn(factory.make(id, record, parts.get()), LeaseEvent.RESTORED);
+        FormerLease lease = former.lease(id).orElse(null);
+        taker.takeIn(factory.make(id, record, parts.get(), lease), LeaseEvent.RESTORED);
       }
     }
   }
 
-  private Optional<String> expiryReason(GrantRecord record, @Nullable List<Part> parts) {
+  private Optional<String> expiryReason(
+      LeaseId id, GrantRecord record, @Nullable List<Part> parts, FormerUsage former) {
     if (record.isEnding()) {
       return Optional.of("it had ended");
     }
-    if (!record.parts().stream().allMatch(part -> members.isThis(part.gpu().server()))) {
+    boolean goesOn = record.limits().resumeWindowMillis() > 0 && former.isWhole(id);
+    if (!goesOn && !record.parts().stream().allMatch(part -> members.isThis(part.gpu().server()))) {
       // What its programs have at the other servers is worth nothing without what they had here.
       return Optional.of(
           "server " + store.server() + ", which has some of its GPUs, was started anew");

@@ -10,6 +10,7 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
@@ -55,6 +56,9 @@ public final class LeaseService {
 
   private Consumer<Lease> ending = lease -> {};
 
+  /** Whether the leases are the server's next process's. */
+  private boolean left;
+
   /**
    * Makes the service, without leases yet.
    *
@@ -99,11 +103,19 @@ public final class LeaseService {
   }
 
   /**
-   * Takes in the leases that were granted before a restart. Their sessions are dead; their holders
-   * have a while to come back.
+   * Takes in the leases that were granted before a restart. Their holders have a while to come
+   * back.
+   *
+   * @param former what the sessions have left that go on; the others are dead
    */
-  public void restore() throws IOException {
-    intake.restore();
+  public void restore(FormerUsage former) throws IOException {
+    intake.restore(former);
+  }
+
+  /** Leaves all leases as they are to the server's next process: nothing happens to them here. */
+  public void leave() {
+    redirectRemoteHolders();
+    left = true;
   }
 
   /**
@@ -262,6 +274,9 @@ public final class LeaseService {
   }
 
   private void on(Lease lease, LeaseEvent event, String reason) {
+    if (left) {
+      return;
+    }
     LeaseState before = lease.state();
     LeaseStateMachine.Step step =
         LeaseStateMachine.next(before, event, () -> facts.of(lease), reason);

@@ -5,15 +5,19 @@ import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.wire.SchedulePage;
+import io.gpupool.wire.ScheduleSlot;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * {@link SchedulePage}s of this server's GPUs, in a file that lives in memory alone: who takes time
@@ -65,11 +69,128 @@ public final class GpuScheduleTable implements AutoCloseable {
 
   /** Makes the table. */
   public GpuScheduleTable(int gpus, Levels levels) throws IOException {
+    this(gpus, levels, new SharedMemory("gpupool-schedule", lengthBytes(gpus, levels)));
+  }
+
+  private GpuScheduleTable(int gpus, Levels levels, SharedMemory memory) {
     this.gpus = gpus;
     this.levels = levels;
-    int count = levels == Levels.LEASES ? gpus : gpus * (1 + SchedulePage.MAX_LEASES);
-    memory = new SharedMemory("gpupool-schedule", (long) count * SchedulePage.BYTES);
+    this.memory = memory;
     pages = memory.bytes();
+  }
+
+  /** The table that the server's former process has left, or a new one if there is none. */
+  public static GpuScheduleTable of(int gpus, Levels levels, FormerUsage former)
+      throws IOException {
+    SharedMemory left = former.takeSchedule();
+    if (left == null || left.bytes().byteSize() != lengthBytes(gpus, levels)) {
+      if (left != null) {
+        left.close();
+      }
+      return new GpuScheduleTable(gpus, levels);
+    }
+    GpuScheduleTable table = new GpuScheduleTable(gpus, levels, left);
+    table.clearAllBut(former.leases());
+    return table;
+  }
+
+  private static long lengthBytes(int gpus, Levels levels) {
+    int count = levels == Levels.LEASES ? gpus : gpus * (1 + SchedulePage.MAX_LEASES);
+    return (long) count * SchedulePage.BYTES;
+  }
+
+  private int pageCount() {
+    return (int) (pages.byteSize() / SchedulePage.BYTES);
+  }
+
+  /** Returns the file that the workers share. */
+  MemoryFile file() {
+    return memory.file();
+  }
+
+  /** Takes out all entries and sessions but those that go on. Their workers are dead. */
+  private void clearAllBut(Collection<FormerLease> leases) {
+    Set<ScheduleSlot> kept = new HashSet<>();
+    for (FormerLease lease : leases) {
+      for (int slot : lease.slots()) {
+        lease
+            .usage()
+            .leaseSlots()
+            .forEach(place -> kept.add(new ScheduleSlot(place.page(), place.entry(), slot)));
+        lease
+            .usage()
+            .programSlots()
+            .forEach(place -> kept.add(new ScheduleSlot(place.page(), slot, 0)));
+      }
+    }
+    for (int page = 0; page < pageCount(); page++) {
+      long taken = Math.clamp(get(page, SchedulePage.LEASES), 0, SchedulePage.MAX_LEASES);
+      for (int entry = 0; entry < taken; entry++) {
+        boolean isKept = false;
+        for (int session = 0; session < SchedulePage.MAX_SESSIONS; session++) {
+          if (kept.contains(new ScheduleSlot(page, entry, session))) {
+            isKept = true;
+          } else {
+            leaveSession(page, entry, session);
+          }
+        }
+        if (!isKept) {
+          leave(page, entry);
+        }
+      }
+    }
+  }
+
+  /**
+   * Enters a lease again that the server's former process has left.
+   *
+   * @param index of the part among those of the lease on this server
+   * @throws IOException if it was left in another form than this table's
+   */
+  LeaseTimeSlices enterAgain(Part part, int index, LeaseClass leaseClass, FormerLease former)
+      throws IOException {
+    int gpu = part.gpu().ordinal();
+    ScheduleSlot lease = former.leaseSlot(index);
+    ScheduleSlot program = former.programSlot(index);
+    boolean isFree =
+        (lease == null || (lease.page() == gpu && !isTaken(gpu, lease.entry())))
+            && (program == null || isFreePage(gpu, program.page()));
+    if (!isFree
+        || (lease == null) != (levels == Levels.PROGRAMS)
+        || (program == null) != (levels == Levels.LEASES)) {
+      throw new IOException("GPU " + gpu + " was scheduled otherwise before");
+    }
+    Integer number = null;
+    if (lease != null) {
+      number = lease.entry();
+      int sessions = former.slots().stream().mapToInt(slot -> slot + 1).max().orElse(0);
+      enterAgain(
+          gpu,
+          number,
+          new Entry(
+              Math.max(1, part.share().computeBasisPoints()), part.hard(), leaseClass, sessions));
+    }
+    ProgramTimeSlices programs = null;
+    if (program != null) {
+      programPages.set(program.page());
+      programs = new ProgramTimeSlices(this, program.page(), former.slots());
+    }
+    return new LeaseTimeSlices(this, part, number, programs);
+  }
+
+  private boolean isFreePage(int gpu, int page) {
+    int first = gpus + gpu * SchedulePage.MAX_LEASES;
+    return page >= first && page < first + SchedulePage.MAX_LEASES && !programPages.get(page);
+  }
+
+  /** Enters a session of a lease again, by its number on the page of the lease's programs. */
+  void enterProgramAgain(int page, int number) {
+    enterAgain(page, number, new Entry(Share.WHOLE_COMPUTE, false, LeaseClass.BATCH, 1));
+  }
+
+  private void enterAgain(int page, int number, Entry entry) {
+    entries.put(key(page, number), entry);
+    restore(page, number);
   }
 
   /**

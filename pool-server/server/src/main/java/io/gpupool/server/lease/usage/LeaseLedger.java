@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,9 +40,49 @@ public final class LeaseLedger implements AutoCloseable {
   }
 
   public LeaseLedger(String name, int gpus) throws IOException {
+    this(new SharedMemory(name, lengthBytes(gpus)), gpus);
+  }
+
+  private LeaseLedger(SharedMemory memory, int gpus) {
     this.gpus = gpus;
-    memory = new SharedMemory(name, (gpus + 1L) * WORDS * Long.BYTES);
+    this.memory = memory;
     words = memory.bytes();
+  }
+
+  /**
+   * The ledger that the server's former process has left, or a new one.
+   *
+   * @param former the lease as it was left; null: no session of it goes on
+   */
+  public static LeaseLedger of(String name, int gpus, @Nullable FormerLease former)
+      throws IOException {
+    SharedMemory left = former == null ? null : former.takeLedger();
+    if (former == null || left == null || left.bytes().byteSize() != lengthBytes(gpus)) {
+      if (left != null) {
+        left.close();
+      }
+      return new LeaseLedger(name, gpus);
+    }
+    LeaseLedger ledger = new LeaseLedger(left, gpus);
+    ledger.clearSlotsBut(former.slots());
+    return ledger;
+  }
+
+  private static long lengthBytes(int gpus) {
+    return (gpus + 1L) * WORDS * Long.BYTES;
+  }
+
+  private void clearSlotsBut(Set<Integer> kept) {
+    for (int slot = 0; slot < SLOTS; slot++) {
+      if (!kept.contains(slot)) {
+        clearSlot(slot);
+      }
+    }
+  }
+
+  /** Returns the file that the workers share. */
+  MemoryFile file() {
+    return Objects.requireNonNull(memory).file();
   }
 
   /** Returns a descriptor for a worker, which the caller must close. */
@@ -67,6 +108,14 @@ public final class LeaseLedger implements AutoCloseable {
     if (gpus > 0) {
       WORD.getAndAdd(words, at(gpu, 1 + from), -bytes);
       WORD.getAndAdd(words, at(gpu, 1 + to), bytes);
+    }
+  }
+
+  /** Has some memory count for a slot, for which nobody counts it. */
+  public void charge(int gpu, long bytes, int slot) {
+    if (gpus > 0) {
+      WORD.getAndAdd(words, at(gpu, 0), bytes);
+      WORD.getAndAdd(words, at(gpu, 1 + slot), bytes);
     }
   }
 

@@ -12,6 +12,7 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 /**
  * A lease's GPU time: its time slices on each of its GPUs, and what they came to. Owned by the
@@ -58,6 +59,41 @@ public final class LeaseTime implements AutoCloseable {
     samples.add(sample(nowNanos));
   }
 
+  /**
+   * Enters a lease again that the server's former process has left, with its sessions.
+   *
+   * @param wallMillis the time, since 1970
+   * @throws IOException if the GPUs were scheduled otherwise then
+   */
+  public LeaseTime(
+      GpuScheduleTable table,
+      List<Part> parts,
+      LeaseClass leaseClass,
+      FormerLease former,
+      long nowNanos,
+      long wallMillis)
+      throws IOException {
+    LeaseUsage.Granted granted = former.usage().granted();
+    this.table = table;
+    this.parts = List.copyOf(parts);
+    changedNanos =
+        nowNanos - TimeUnit.MILLISECONDS.toNanos(Math.max(0, wallMillis - granted.atMillis()));
+    sinceNanos = changedNanos - TimeUnit.MILLISECONDS.toNanos(granted.ageMillis());
+    grantedBefore = granted.nanos();
+    if (grantedBefore.size() != parts.size() || !table.file().equals(former.usage().schedule())) {
+      throw new IOException("it had other GPUs before");
+    }
+    try {
+      for (int i = 0; i < parts.size(); i++) {
+        slices.add(table.enterAgain(parts.get(i), i, leaseClass, former));
+      }
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
+    samples.add(sample(nowNanos));
+  }
+
   /** Of a lease on another server's GPUs, of whose time nothing is known here. */
   private LeaseTime(GpuScheduleTable table) {
     this.table = table;
@@ -68,6 +104,21 @@ public final class LeaseTime implements AutoCloseable {
 
   public static LeaseTime remote(GpuScheduleTable table) {
     return new LeaseTime(table);
+  }
+
+  /** Its usage now, as one of its sessions takes part in it. */
+  public LeaseUsage usage(LeaseLedger ledger, int slot, long nowNanos, long wallMillis) {
+    return new LeaseUsage(
+        ledger.file(),
+        table.file(),
+        leaseSlots(slot),
+        programSlots(slot),
+        new LeaseUsage.Granted(
+            wallMillis,
+            TimeUnit.NANOSECONDS.toMillis(nowNanos - sinceNanos),
+            IntStream.range(0, slices.size())
+                .mapToObj(part -> grantedNanos(part, nowNanos))
+                .toList()));
   }
 
   /** A descriptor of the table for a worker, which the caller must close. */

@@ -7,6 +7,7 @@ import io.gpupool.server.lease.usage.GpuScheduleTable.Use;
 import io.gpupool.wire.ScheduleSlot;
 import java.io.IOException;
 import java.util.BitSet;
+import java.util.Set;
 
 /**
  * The time slices of one GPU among the programs of a lease: a page of the {@link GpuScheduleTable}
@@ -26,6 +27,16 @@ final class ProgramTimeSlices implements AutoCloseable {
   ProgramTimeSlices(GpuScheduleTable table, int gpu) throws IOException {
     this.table = table;
     page = table.takePage(gpu);
+  }
+
+  /** Goes on with a page that is taken, and with the sessions in it. */
+  ProgramTimeSlices(GpuScheduleTable table, int page, Set<Integer> sessions) {
+    this.table = table;
+    this.page = page;
+    for (int slot : sessions) {
+      table.enterProgramAgain(page, slot);
+      slots.set(slot);
+    }
   }
 
   ScheduleSlot place(int slot) {

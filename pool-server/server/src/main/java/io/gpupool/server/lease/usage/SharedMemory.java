@@ -11,21 +11,31 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** A file that lives in memory alone, mapped here and by workers; ends with this process. */
+/**
+ * A file that lives in memory alone, mapped here and by workers; ends with this process and those
+ * workers.
+ */
 final class SharedMemory implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final int descriptor;
+  private final MemoryFile file;
   private final MemorySegment bytes;
 
   /** Of zeros; the name is for those who look into {@code /proc}. */
   SharedMemory(String name, long lengthBytes) throws IOException {
-    descriptor = Descriptors.memoryFile(name, lengthBytes);
-    try (FileChannel file =
+    this(Descriptors.memoryFile(name, lengthBytes));
+  }
+
+  /** Of what a worker has kept; the descriptor is closed with this, also if this fails. */
+  SharedMemory(int descriptor) throws IOException {
+    this.descriptor = descriptor;
+    try (FileChannel channel =
         FileChannel.open(
             Path.of("/proc/self/fd/" + descriptor),
             StandardOpenOption.READ,
             StandardOpenOption.WRITE)) {
-      bytes = file.map(FileChannel.MapMode.READ_WRITE, 0, lengthBytes, arena);
+      file = MemoryFile.of(descriptor);
+      bytes = channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size(), arena);
     } catch (IOException e) {
       arena.close();
       Descriptors.close(descriptor);
@@ -35,6 +45,10 @@ final class SharedMemory implements AutoCloseable {
 
   MemorySegment bytes() {
     return bytes;
+  }
+
+  MemoryFile file() {
+    return file;
   }
 
   /** A descriptor for a worker, which the caller must close. */

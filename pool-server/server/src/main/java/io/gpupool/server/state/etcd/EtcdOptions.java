@@ -95,6 +95,11 @@ public record EtcdOptions(
         "--state " + url + ": '" + text + "' is no HOST[:PORT]; give etcd://HOST:PORT,.../PREFIX");
   }
 
+  /** Returns what distinguishes the state that is kept there from others. */
+  public String identity() {
+    return endpoints.stream().map(Endpoint::toString).sorted().toList() + prefix;
+  }
+
   /** How messages name it. */
   @Override
   public String toString() {

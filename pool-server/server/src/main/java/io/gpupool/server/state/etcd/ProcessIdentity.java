@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.state.etcd;
 
+import io.gpupool.runtime.ProcessStart;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
@@ -17,8 +17,6 @@ import java.util.UUID;
  * @param run random, so that no two are alike
  */
 record ProcessIdentity(String boot, String namespace, long pid, String started, String run) {
-  private static final int START_FIELD_BEHIND_NAME = 19;
-
   static ProcessIdentity ofThisProcess() {
     long pid = ProcessHandle.current().pid();
     return new ProcessIdentity(
@@ -63,14 +61,6 @@ record ProcessIdentity(String boot, String namespace, long pid, String started, 
 
   /** {@code none} if there is no such process. */
   private static String startOf(long pid) {
-    try {
-      byte[] stat = Files.readAllBytes(Path.of("/proc/" + pid + "/stat"));
-      String text = new String(stat, StandardCharsets.ISO_8859_1);
-      // The name before may hold anything, but its closing parenthesis is the last one.
-      String[] fields = text.substring(text.lastIndexOf(')') + 2).split(" ");
-      return fields[0].equals("Z") ? "none" : fields[START_FIELD_BEHIND_NAME];
-    } catch (IOException | IndexOutOfBoundsException e) {
-      return "none";
-    }
+    return ProcessStart.of(pid).map(ProcessStart::started).orElse("none");
   }
 }

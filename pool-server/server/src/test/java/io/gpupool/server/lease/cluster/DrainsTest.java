@@ -13,6 +13,7 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.queue.QueueClient;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.PlacementTest;
@@ -131,7 +132,7 @@ class DrainsTest {
     later.pass(70_000);
     try (LocalStore store = LocalStore.open(folder)) {
       Ground after = new Ground(store, later, List.of(GPU), HERE);
-      after.leases.restore();
+      after.leases.restore(FormerUsage.unknown());
       assertThat(after.leases.all()).hasSize(1);
       after.drains.start();
       later.pass(1);

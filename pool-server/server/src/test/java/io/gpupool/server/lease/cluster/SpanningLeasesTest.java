@@ -17,6 +17,7 @@ import io.gpupool.server.lease.lifecycle.LeaseUpdates;
 import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeasedSession;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
@@ -239,7 +240,7 @@ class SpanningLeasesTest {
     Running program = run(atA);
     b.killed();
     Ground again = new Ground(store, timers, "b", List.of(gpu("b", 0), gpu("b", 1)));
-    again.leases.restore();
+    again.leases.restore(FormerUsage.unknown());
     again.come();
     timers.pass(1000);
     assertThat(hold.ended).isEqualTo("server b, which has some of its GPUs, was started anew");
@@ -470,7 +471,7 @@ class SpanningLeasesTest {
   private static Ground started(LocalStore store, ManualTimers timers, String name)
       throws Exception {
     Ground server = new Ground(store, timers, name, List.of(gpu(name, 0), gpu(name, 1)));
-    server.leases.restore();
+    server.leases.restore(FormerUsage.unknown());
     server.come();
     timers.pass(1500);
     return server;

@@ -14,6 +14,7 @@ import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.queue.QueueClient;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
@@ -105,7 +106,7 @@ class LeaseUpdatesTest {
         });
 
     Ground restarted = new Ground(store, timers, List.of(gpu), "host:7642");
-    restarted.leases.restore();
+    restarted.leases.restore(FormerUsage.unknown());
     Lease after = restarted.finder.find(lease.id().text()).orElseThrow();
     assertThat(after.parts()).isEqualTo(lease.parts());
     assertThat(after.leaseClass()).isEqualTo(LeaseClass.LATENCY);

@@ -13,6 +13,7 @@ import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.model.GraceReason;
 import io.gpupool.server.lease.model.LeaseState;
+import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.GpuRequirements;
@@ -122,7 +123,7 @@ class LeaseStoreTest {
     before.store.free(ending, s -> false, "killed while its workers were dying");
 
     Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
-    after.leases.restore();
+    after.leases.restore(FormerUsage.unknown());
     assertThat(after.leases.all())
         .extracting(lease -> lease.id())
         .containsExactly(kept.lease().id(), left.lease().id());
@@ -145,7 +146,7 @@ class LeaseStoreTest {
     LeaseId serving = grant(before, 0.25, LeaseClass.LATENCY).lease().id();
 
     Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
-    after.leases.restore();
+    after.leases.restore(FormerUsage.unknown());
     assertThat(after.finder.find(batch.text()).orElseThrow().leaseClass())
         .isEqualTo(LeaseClass.BATCH);
     assertThat(after.finder.find(serving.text()).orElseThrow().leaseClass())
@@ -157,7 +158,7 @@ class LeaseStoreTest {
     LocalStore store = LocalStore.inMemory();
     grant(new Ground(store, new ManualTimers(), List.of(first), "host:7642"), 0.5);
     Ground after = new Ground(store, new ManualTimers(), List.of(second), "host:7642");
-    after.leases.restore();
+    after.leases.restore(FormerUsage.unknown());
     assertThat(after.leases.all()).isEmpty();
     assertThat(after.records.all(RecordTypes.GRANTS)).isEmpty();
     assertThat(after.records.all(RecordTypes.DIVISIONS)).isEmpty();
@@ -197,7 +198,7 @@ class LeaseStoreTest {
     grant(before, 0.25, LeaseClass.BATCH, LeaseLimits.NONE);
 
     Ground after = new Ground(store, new ManualTimers(), List.of(first), "host:7642");
-    after.leases.restore();
+    after.leases.restore(FormerUsage.unknown());
     assertThat(after.leases.all())
         .extracting(lease -> lease.resumeWindowMillis())
         .containsExactly(0L, 300_000L, 0L);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.server.session;
+package io.gpupool.server.identity;
 
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -11,8 +11,8 @@ import java.security.SecureRandom;
  * @param key of its program's call stream
  * @param peerKey of connections of the program's workers at other servers
  */
-record SessionKeys(SessionId id, SessionKey key, SessionKey peerKey) {
-  static SessionKeys random(SecureRandom random) {
+public record SessionKeys(SessionId id, SessionKey key, SessionKey peerKey) {
+  public static SessionKeys random(SecureRandom random) {
     return new SessionKeys(
         SessionId.random(random), SessionKey.random(random), SessionKey.random(random));
   }

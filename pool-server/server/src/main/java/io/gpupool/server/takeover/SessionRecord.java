@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.takeover;
+
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.SessionKeys;
+import io.gpupool.server.lease.usage.LeaseUsage;
+import io.gpupool.server.placement.LeaseId;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A session that the server's next process can take over.
+ *
+ * @param client the process that opened it
+ * @param principal the caller that opened it
+ * @param usage of its lease, when this was written
+ */
+public record SessionRecord(
+    SessionKeys keys,
+    LeaseId lease,
+    int slot,
+    HolderName client,
+    Principal principal,
+    WorkerRecord worker,
+    LeaseUsage usage,
+    Past past) {
+  /**
+   * The past of a session.
+   *
+   * @param openedAtMillis since 1970
+   * @param grantedBefore what its lease had been granted of each GPU when it was opened
+   * @param peers links of its program with which its worker is connected, or was
+   */
+  public record Past(long openedAtMillis, List<Long> grantedBefore, Set<Integer> peers) {
+    public Past {
+      grantedBefore = List.copyOf(grantedBefore);
+      peers = Set.copyOf(peers);
+    }
+  }
+}
