@@ -10,10 +10,12 @@ import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.UnixSocket;
+import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -104,10 +106,23 @@ final class ControlMessages {
     int link = (int) message.requireNumber("link", PeerConnections.MAX_LINKS - 1);
     Optional<String> refused = message.get("error");
     if (refused.isPresent()) {
-      session.peerRefused(link, refused.get());
+      session.peerRefused(link, refused.get(), message.get("again").isPresent());
     } else {
-      session.peer(link, descriptor());
+      session.peer(link, descriptor(), random(message));
     }
+  }
+
+  private static byte[] random(TextMessage message) throws WireException {
+    try {
+      byte[] random = HexFormat.of().parseHex(message.get("random").orElse(""));
+      if (random.length == PeerAddress.RANDOM_BYTES) {
+        return random;
+      }
+    } catch (IllegalArgumentException e) {
+      // As if it were of another length.
+    }
+    throw new WireException(
+        "a connection to another worker without " + PeerAddress.RANDOM_BYTES + " random bytes");
   }
 
   /** Receives a descriptor that a message announces, if it announces one. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.runtime.Timers;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.transport.Detaching;
+import io.gpupool.transport.dial.DialException;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
@@ -12,6 +14,9 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Objects;
 import java.util.Optional;
@@ -20,20 +25,30 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * A connector of the workers of programs whose GPUs are on several servers. Of two workers, the one
  * with the later place in the lease asks its server, which connects to the other's server and shows
- * the peer key of the session there; each worker gets its end. Owned by the control thread.
+ * the peer key of the session there; each worker gets its end. A worker whose session outlives its
+ * connection may ask again. Owned by the control thread.
  */
 final class PeerConnector {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
-  private final PeerDialer dialer;
-  private final Executor control;
+  /** How long another server may take for a connection that can be tried again. */
+  static final long DIAL_LIMIT_MILLIS = 5000;
 
-  PeerConnector(PeerDialer dialer, Executor control) {
+  private static final int RANDOM_BYTES = 32;
+
+  private final PeerDialer dialer;
+  private final Timers timers;
+  private final Executor control;
+  private final SecureRandom random = new SecureRandom();
+
+  PeerConnector(PeerDialer dialer, Timers timers, Executor control) {
     this.dialer = dialer;
+    this.timers = timers;
     this.control = control;
   }
 
@@ -46,7 +61,7 @@ final class PeerConnector {
     }
     Optional<String> wrong = rejectionReason(session, link.getAsInt(), false);
     if (wrong.isPresent()) {
-      session.worker().peerFailed(link.getAsInt(), wrong.get());
+      session.worker().peerFailed(link.getAsInt(), wrong.get(), false);
       return;
     }
     ClientHello hello;
@@ -55,18 +70,43 @@ final class PeerConnector {
     } catch (WireException | IllegalArgumentException e) {
       session
           .worker()
-          .peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage());
+          .peerFailed(link.getAsInt(), "the request has a wrong form: " + e.getMessage(), false);
       return;
     }
-    session.addPeer(link.getAsInt());
+    if (session.peers().isExcessive(link.getAsInt(), timers.nowNanos())) {
+      session.worker().peerFailed(link.getAsInt(), excess(link.getAsInt()), true);
+    } else {
+      dial(session, link.getAsInt(), hello);
+    }
+  }
+
+  private void dial(Session session, int link, ClientHello hello) {
+    if (session.peers().contains(link)) {
+      LOG.debug(
+          "lease {} session {}: connecting with the program's worker at {} again",
+          session.lease().id(),
+          session.id().brief(),
+          server(session, link));
+    }
+    session.peers().note(link, timers.nowNanos());
+    long number = session.peers().begin(link);
+    Timers.Cancellable limit =
+        session.canResume()
+            ? timers.after(
+                DIAL_LIMIT_MILLIS,
+                () -> failed(session, link, number, new IOException("it does not answer")))
+            : () -> {};
     dialer
-        .dial(session.lease().topology().servers().get(link.getAsInt()), hello)
+        .dial(server(session, link), hello, session.canResume())
         .whenComplete((stream, failure) ->
             control.execute(() -> {
-              if (failure == null) {
-                hand(session, link.getAsInt(), stream);
+              limit.cancel();
+              if (failure != null) {
+                failed(session, link, number, failure);
+              } else if (session.peers().finish(link, number)) {
+                hand(session, link, stream);
               } else {
-                failed(session, link.getAsInt(), failure);
+                Detaching.closeQuietly(stream);
               }
             }));
   }
@@ -86,14 +126,19 @@ final class PeerConnector {
       stream.refuse(ServerHello.refused(ServerHello.BAD_SESSION, wrong.get()));
       return;
     }
-    session.addPeer(link);
+    if (session.peers().isExcessive(link, timers.nowNanos())) {
+      stream.refuse(ServerHello.refused(ServerHello.BUSY, excess(link)));
+      return;
+    }
+    session.peers().note(link, timers.nowNanos());
     stream
-        .accept(ServerHello.accepted(version), false)
+        .accept(ServerHello.accepted(version), session.canResume())
         .whenComplete((taken, failure) ->
             control.execute(() -> {
               if (failure == null) {
+                // The worker finds out by itself which of several connections is the right one.
                 hand(session, link, taken);
-              } else {
+              } else if (!session.canResume()) {
                 session.end("a connection of its own broke: " + failure.getMessage());
               }
             }));
@@ -113,32 +158,64 @@ final class PeerConnector {
               + " of "
               + topology.servers().size());
     }
-    return session.hasPeer(link)
-        ? Optional.of("link " + link + " has been connected already")
-        : Optional.empty();
+    if (session.peers().contains(link) && !session.canResume()) {
+      return Optional.of("link " + link + " has been connected already");
+    }
+    return Optional.empty();
   }
 
-  private static void hand(Session session, int link, FileDescriptor stream) {
+  private static String excess(int link) {
+    return "link "
+        + link
+        + " was connected "
+        + PeerAttempts.MAX_RECENT
+        + " times within "
+        + PeerAttempts.RECENT_MILLIS / 1000
+        + " s";
+  }
+
+  private void hand(Session session, int link, FileDescriptor stream) {
     if (session.isServed()) {
-      session.worker().peer(link, stream);
+      byte[] bytes = new byte[RANDOM_BYTES];
+      random.nextBytes(bytes);
+      session.worker().peer(link, HexFormat.of().formatHex(bytes), stream);
     } else {
       Detaching.closeQuietly(stream);
     }
   }
 
-  private static void failed(Session session, int link, Throwable failure) {
-    Throwable cause = failure.getCause();
-    Throwable inner = failure instanceof CompletionException && cause != null ? cause : failure;
-    String server = session.lease().topology().servers().get(link);
-    LOG.warn(
-        "lease {} session {}: no connection to the program's worker at {}: {}",
-        session.lease().id(),
-        session.id().brief(),
-        server,
-        inner.getMessage());
-    if (session.isServed()) {
-      session.worker().peerFailed(link, "server " + server + ": " + inner.getMessage());
+  private static void failed(Session session, int link, long number, Throwable failure) {
+    if (!session.peers().finish(link, number)) {
+      return;
     }
+    Throwable inner = failure;
+    while (inner.getCause() instanceof Throwable cause
+        && (inner instanceof CompletionException || inner instanceof UncheckedIOException)) {
+      inner = cause;
+    }
+    boolean again = session.canResume() && isTemporary(inner);
+    LOG.atLevel(again ? Level.INFO : Level.WARN)
+        .log(
+            "lease {} session {}: no connection to the program's worker at {}: {}",
+            session.lease().id(),
+            session.id().brief(),
+            server(session, link),
+            inner.getMessage());
+    if (session.isServed()) {
+      String why = "server " + server(session, link) + ": " + inner.getMessage();
+      session.worker().peerFailed(link, why, again);
+    }
+  }
+
+  /** Returns whether it is for the network or the server to change, and not for the session. */
+  private static boolean isTemporary(Throwable failure) {
+    return failure instanceof DialException dial
+        ? dial.why() == DialException.Why.UNREACHABLE
+        : failure instanceof IOException;
+  }
+
+  private static String server(Session session, int link) {
+    return session.lease().topology().servers().get(link);
   }
 
   private static ClientHello hello(Session session, TextMessage message) throws WireException {

@@ -6,6 +6,7 @@ import io.gpupool.server.records.ServerEndpoint;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.tls.TlsHandOver;
 import io.gpupool.transport.Detaching;
+import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
@@ -43,34 +44,40 @@ public final class PeerDialer {
   /**
    * Connects to a server and says hello.
    *
+   * @param resumable whether there may be another connection if this one breaks
    * @return what a worker gets of the connection, which the caller must close; fails with a message
    *     for people. Completed on any thread.
    */
-  CompletableFuture<FileDescriptor> dial(String server, ClientHello hello) {
+  CompletableFuture<FileDescriptor> dial(String server, ClientHello hello, boolean resumable) {
     ServerEntry entry = members.others().get(server);
     if (entry == null) {
-      return failed("server " + server + " is not in the pool now");
+      return CompletableFuture.failedFuture(
+          new IOException("server " + server + " is not in the pool now"));
     }
     ServerEndpoint endpoint = entry.endpoint();
     if (endpoint.tls() != (tls != null)) {
-      return failed(
-          "server "
-              + server
-              + (endpoint.tls()
-                  ? " speaks TLS and this one does not"
-                  : " speaks no TLS and this one does")
-              + "; start both with --tls-cert");
+      return CompletableFuture.failedFuture(
+          new IllegalStateException(
+              "server "
+                  + server
+                  + (endpoint.tls()
+                      ? " speaks TLS and this one does not"
+                      : " speaks no TLS and this one does")
+                  + "; start both with --tls-cert"));
     }
     String host = endpoint.host();
     return address(host, endpoint.callStreamPort())
         .thenCompose(address ->
             CallStreamDialer.dial(
                 new CallStreamDialer.Target(address, host, tls), hello, loops.next()))
-        .thenCompose(this::taken);
+        .thenCompose(channel -> taken(channel, resumable));
   }
 
-  private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel) {
-    return tls != null ? TlsHandOver.begin(channel, false) : Detaching.detach(channel);
+  private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel, boolean resumable) {
+    if (resumable) {
+      StreamKeepAlive.enableResumable(channel);
+    }
+    return tls != null ? TlsHandOver.begin(channel, resumable) : Detaching.detach(channel);
   }
 
   private static CompletableFuture<InetSocketAddress> address(String host, int port) {
@@ -84,9 +91,5 @@ public final class PeerDialer {
           }
         },
         Thread::startVirtualThread);
-  }
-
-  private static CompletableFuture<FileDescriptor> failed(String message) {
-    return CompletableFuture.failedFuture(new IOException(message));
   }
 }

@@ -22,12 +22,10 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
 import java.security.SecureRandom;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -84,8 +82,7 @@ public final class Session implements LeasedSession, WorkerSession {
   private final Resumption resumption;
   private final Runnable onGone;
 
-  /** Links of its program with which its worker is connected, or was. */
-  private final Set<Integer> peers = new HashSet<>();
+  private final PeerAttempts peers = new PeerAttempts();
 
   private @Nullable Worker worker;
 
@@ -123,7 +120,6 @@ public final class Session implements LeasedSession, WorkerSession {
     this.exports = exports;
     this.onGone = onGone;
     this.past = past;
-    peers.addAll(past.peers());
   }
 
   /** Waits for its program. */
@@ -185,22 +181,9 @@ public final class Session implements LeasedSession, WorkerSession {
     return principal;
   }
 
-  /** Links of its program with which its worker is connected, or was. */
-  Set<Integer> peers() {
+  /** Returns the connections of its worker with those of its program's other links. */
+  PeerAttempts peers() {
     return peers;
-  }
-
-  /** Returns whether its worker is connected with a link of its program, or was. */
-  boolean hasPeer(int link) {
-    return peers.contains(link);
-  }
-
-  /** Notes that its worker is connected with a link of its program. */
-  void addPeer(int link) {
-    peers.add(link);
-    if (recording.isThere()) {
-      recording.write(this, past);
-    }
   }
 
   public long openedAtNanos() {

@@ -5,7 +5,6 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.takeover.SessionRecord;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
@@ -14,17 +13,15 @@ import java.util.stream.IntStream;
  *
  * @param openedAtNanos when it was opened, which may have been before the server's start
  * @param grantedBefore what its lease had been granted of each GPU by then
- * @param peers links of its program with which its worker is connected, or was
  */
-record SessionPast(long openedAtNanos, List<Long> grantedBefore, Set<Integer> peers) {
+record SessionPast(long openedAtNanos, List<Long> grantedBefore) {
   /** The past of a session that is opened now. */
   static SessionPast none(Lease lease, long nowNanos) {
     return new SessionPast(
         nowNanos,
         IntStream.range(0, lease.topology().own().size())
             .mapToObj(part -> lease.time().grantedNanos(part, nowNanos))
-            .toList(),
-        Set.of());
+            .toList());
   }
 
   /** The past that the server's former process has recorded. */
@@ -32,7 +29,6 @@ record SessionPast(long openedAtNanos, List<Long> grantedBefore, Set<Integer> pe
     long ageMillis = Math.max(0, timers.wallMillis() - past.openedAtMillis());
     return new SessionPast(
         timers.nowNanos() - TimeUnit.MILLISECONDS.toNanos(ageMillis),
-        past.grantedBefore(),
-        past.peers());
+        past.grantedBefore());
   }
 }

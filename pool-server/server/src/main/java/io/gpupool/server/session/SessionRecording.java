@@ -49,8 +49,7 @@ final class SessionRecording {
                 session.lease().usage(session.slot(), nowNanos, nowMillis),
                 new SessionRecord.Past(
                     nowMillis - TimeUnit.NANOSECONDS.toMillis(nowNanos - past.openedAtNanos()),
-                    past.grantedBefore(),
-                    session.peers())));
+                    past.grantedBefore())));
   }
 
   /** Deletes the record: the session is gone. */

@@ -62,7 +62,7 @@ public final class Sessions {
     this.tokens = tokens;
     this.timers = timers;
     admission = new SessionAdmission(options.limits(), options.memory(), timers);
-    peers = new PeerConnector(dialer, control);
+    peers = new PeerConnector(dialer, timers, control);
     services =
         new SessionServices(
             new WorkerStartQueue(workers, options.limits().workerStarts()),

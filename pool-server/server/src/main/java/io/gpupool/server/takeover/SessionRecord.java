@@ -7,7 +7,6 @@ import io.gpupool.server.identity.SessionKeys;
 import io.gpupool.server.lease.usage.LeaseUsage;
 import io.gpupool.server.placement.LeaseId;
 import java.util.List;
-import java.util.Set;
 
 /**
  * A session that the server's next process can take over.
@@ -30,12 +29,10 @@ public record SessionRecord(
    *
    * @param openedAtMillis since 1970
    * @param grantedBefore what its lease had been granted of each GPU when it was opened
-   * @param peers links of its program with which its worker is connected, or was
    */
-  public record Past(long openedAtMillis, List<Long> grantedBefore, Set<Integer> peers) {
+  public record Past(long openedAtMillis, List<Long> grantedBefore) {
     public Past {
       grantedBefore = List.copyOf(grantedBefore);
-      peers = Set.copyOf(peers);
     }
   }
 }

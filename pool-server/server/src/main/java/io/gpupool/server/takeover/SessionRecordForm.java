@@ -24,7 +24,6 @@ import io.gpupool.wire.WireException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The form of session records in their files. */
@@ -56,7 +55,6 @@ final class SessionRecordForm {
             .setPrincipal(write(record.principal()))
             .setOpenedAtMillis(record.past().openedAtMillis())
             .addAllGrantedBeforeNanos(record.past().grantedBefore())
-            .addAllPeers(record.past().peers())
             .setLedger(write(usage.ledger()))
             .setSchedule(write(usage.schedule()))
             .addAllLeaseSlots(usage.leaseSlots().stream().map(ScheduleSlot::toString).toList())
@@ -111,8 +109,7 @@ final class SessionRecordForm {
                 record.getGrantedNanosList())),
         new SessionRecord.Past(
             record.getOpenedAtMillis(),
-            record.getGrantedBeforeNanosList(),
-            Set.copyOf(record.getPeersList())));
+            record.getGrantedBeforeNanosList()));
   }
 
   static ProcessStart process(RunningSessionRecord record) {

@@ -159,17 +159,24 @@ public final class Worker {
     to.send(stream);
   }
 
-  /** Hands over a connection with the program's worker of another link. */
-  public void peer(int to, FileDescriptor stream) {
+  /**
+   * Hands over a connection with the program's worker of another link.
+   *
+   * @param random for the beginning of the connection, in hexadecimal
+   */
+  public void peer(int to, String random, FileDescriptor stream) {
     WorkerLink own = Objects.requireNonNull(link);
-    own.send(TextMessage.ofType("peer").put("link", to).build());
+    own.send(TextMessage.ofType("peer").put("link", to).put("random", random).build());
     own.send(stream);
   }
 
-  /** Says that there will be none. */
-  public void peerFailed(int to, String why) {
-    Objects.requireNonNull(link)
-        .send(TextMessage.ofType("peer").put("link", to).put("error", why).build());
+  /** Says that there is none; {@code again}: but that there may be one later. */
+  public void peerFailed(int to, String why, boolean again) {
+    TextMessage.Builder message = TextMessage.ofType("peer").put("link", to).put("error", why);
+    if (again) {
+      message.put("again", 1);
+    }
+    Objects.requireNonNull(link).send(message.build());
   }
 
   void started(WorkerProcess started) {

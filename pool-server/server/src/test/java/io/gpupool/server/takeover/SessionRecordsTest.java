@@ -74,7 +74,7 @@ class SessionRecordsTest {
             List.of(new ScheduleSlot(0, 5, 3)),
             List.of(new ScheduleSlot(9, 3, 0)),
             new LeaseUsage.Granted(1000, 2000, List.of(3000L))),
-        new SessionRecord.Past(900, List.of(77L), Set.of(1, 2)));
+        new SessionRecord.Past(900, List.of(77L)));
   }
 
   @ParameterizedTest

@@ -78,6 +78,7 @@ public final class AssignedSession {
       throw new WireException("a second assignment; a worker has one session");
     }
     assignment = newAssignment;
+    peers.outlive(newAssignment.resumeWindowMillis());
     assigned.complete(newAssignment);
   }
 
@@ -143,15 +144,19 @@ public final class AssignedSession {
   }
 
   /** A connection to the program's session on another server. */
-  public void peer(int link, int socket) {
+  public void peer(int link, int socket, byte[] random) {
     control.settled(peerKey(link));
-    peers.connected(link, socket);
+    Assignment mine = assignment;
+    if (mine != null && mine.resumeWindowMillis() > 0) {
+      TcpWatch.keepAlive(socket);
+    }
+    peers.connected(link, socket, random);
   }
 
-  /** There is none. */
-  public void peerRefused(int link, String why) {
+  /** There is none; {@code again}: but perhaps later. */
+  public void peerRefused(int link, String why, boolean again) {
     control.settled(peerKey(link));
-    peers.refused(link, why);
+    peers.refused(link, why, again);
   }
 
   private void dial(int link, PeerAddress peer) {
@@ -213,7 +218,7 @@ public final class AssignedSession {
     // Before the threads below are started: the program need not wait for them.
     session.welcome();
     if (mine.resumeWindowMillis() > 0) {
-      Departure.watch(session::watch, mine.name().text());
+      Departure.watch(() -> watch(session), mine.name().text());
       started.complete(session);
     } else {
       Departure.watch(stream, mine.name().text());
@@ -223,6 +228,11 @@ public final class AssignedSession {
     }
     reports.count(() -> stats(session.counters(), ledger, slices));
     return session.run();
+  }
+
+  private long watch(Session session) {
+    peers.watch();
+    return session.watch();
   }
 
   private ResumeWindow window(Assignment mine) {

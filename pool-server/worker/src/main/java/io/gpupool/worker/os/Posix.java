@@ -25,13 +25,15 @@ public final class Posix {
   public static final int POLLRDHUP = 0x2000;
   public static final int MSG_DONTWAIT = 0x40;
 
+  /** The kernel may hold the bytes back for those of the next call. */
+  public static final int MSG_MORE = 0x8000;
+
   static final int AF_UNIX = 1;
   static final int SOCK_STREAM = 1;
   static final int SOCK_CLOEXEC = 0x80000;
   private static final int MSG_NOSIGNAL = 0x4000;
   private static final int SHUT_SENDING = 1;
   private static final int SHUT_BOTH = 2;
-  private static final int MSG_MORE = 0x8000;
   private static final int PROT_NONE = 0;
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;

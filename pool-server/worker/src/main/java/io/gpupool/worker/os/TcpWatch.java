@@ -40,6 +40,19 @@ public final class TcpWatch {
     }
   }
 
+  /**
+   * Names the cause of the end of a connection.
+   *
+   * @param silent whether it was found to be silent
+   * @param result what receiving gave at its end
+   */
+  public static String cause(boolean silent, long result) {
+    if (silent || result == -Posix.ETIMEDOUT) {
+      return "its peer was silent";
+    }
+    return result == 0 || result == -Posix.ECONNRESET ? "its peer closed it" : "error " + -result;
+  }
+
   /** Returns whether bytes have been under way for seconds without a sign of the peer. */
   public static boolean isSilent(int fd) {
     try (Arena arena = Arena.ofConfined()) {

@@ -8,4 +8,7 @@ package io.gpupool.worker.peer;
  * @param session the id of the program's session there
  * @param key what the server there is shown, in hexadecimal
  */
-public record PeerAddress(String address, String session, String key) {}
+public record PeerAddress(String address, String session, String key) {
+  /** The server gives a worker so many random bytes with each connection. */
+  public static final int RANDOM_BYTES = PeerSecret.BYTES;
+}

@@ -2,265 +2,337 @@
 package io.gpupool.worker.peer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import java.util.ArrayDeque;
+import io.gpupool.worker.os.TcpWatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The connection to one other worker: a thread that reads, and one that sends what has to wait.
+ * The connection to one other worker, and later ones in its place if the session outlives it: a
+ * thread that receives, one that sends what has to wait, and one that reads what was asked for.
  * Short frames leave at once if nothing is in their way; whoever posts one never waits.
  */
 final class PeerConnection {
-  private static final int MAX_PIECE_BYTES = 1 << 20;
   private static final int SCRATCH_BYTES = 128;
+  private static final int MAX_CALLERS = 4;
+  private static final int NONE = -1;
 
   private final int link;
+  private final boolean isCalled;
+  private final boolean canResume;
   private final PeerListener listener;
   private final LongAdder receivedBytes;
-  private final LongAdder sentBytes;
-  private final ExecutorService sender;
+  private final PeerArrivals arrivals;
+  private final PeerOutbox outbox;
+  private final PeerWriter writer;
+  private final PeerSecret secret = new PeerSecret();
+  private final AtomicInteger callers = new AtomicInteger();
+  private final ExecutorService reads;
 
-  /** Whoever holds it writes to the socket. */
-  private final ReentrantLock writing = new ReentrantLock(true);
+  @GuardedBy("this")
+  private int fd = NONE;
 
-  /** Short frames that have not left, each with its length first. */
-  @GuardedBy("posted")
-  private final ArrayDeque<long[]> posted = new ArrayDeque<>();
+  @GuardedBy("this")
+  private boolean silent;
 
-  /** The frame that leaves now, for whoever writes, and how much of it has. */
-  private final long out = Posix.map(SCRATCH_BYTES);
-
-  private int outBytes;
-  private int outSent;
-  private volatile int fd = -1;
-  private volatile boolean over;
+  @GuardedBy("this")
   private boolean told;
 
-  PeerConnection(int link, PeerListener listener, LongAdder receivedBytes, LongAdder sentBytes) {
+  @GuardedBy("this")
+  private boolean over;
+
+  /** Whether a session that ends with its connection has had one. */
+  @GuardedBy("this")
+  private boolean used;
+
+  // Of the thread that receives.
+
+  private boolean connectedBefore;
+  private long received;
+  private long acknowledged;
+
+  /**
+   * Begins without a connection.
+   *
+   * @param dial asks for another connection; null: the other worker does
+   * @param windowMillis how long the session outlives its connection; 0: not at all
+   */
+  PeerConnection(
+      int link,
+      @Nullable Runnable dial,
+      long windowMillis,
+      PeerListener listener,
+      LongAdder receivedBytes,
+      LongAdder sentBytes) {
     this.link = link;
     this.listener = listener;
     this.receivedBytes = receivedBytes;
-    this.sentBytes = sentBytes;
-    sender = Executors.newSingleThreadExecutor(task -> daemon("peer-send", task));
+    isCalled = dial == null;
+    canResume = windowMillis > 0;
+    arrivals = new PeerArrivals(windowMillis, dial);
+    outbox = new PeerOutbox(canResume);
+    writer = new PeerWriter(outbox, sentBytes);
+    reads = Executors.newSingleThreadExecutor(task -> daemon("peer-read", task));
+    daemon("peer-receive", this::run).start();
+    daemon("peer-send", this::sendAll).start();
   }
 
-  /** Begins with a connected socket; false if there was one already, or all is over. */
-  synchronized boolean connect(int socket) {
-    if (fd >= 0 || over) {
-      return false;
+  /**
+   * Goes on with a connected socket, if the session outlives its connection or had none.
+   *
+   * @param random bytes that nobody knows, for the greeting
+   */
+  void connect(int socket, byte[] random) {
+    if (!canResume) {
+      synchronized (this) {
+        if (used || over) {
+          Posix.close(socket);
+          return;
+        }
+        used = true;
+      }
+      arrivals.offer(new PeerArrivals.Arrival(socket, random, NONE));
+    } else if (!isCalled) {
+      take(new PeerArrivals.Arrival(socket, random, NONE));
+    } else if (callers.incrementAndGet() > MAX_CALLERS) {
+      callers.decrementAndGet();
+      Posix.close(socket);
+    } else {
+      daemon("peer-greet", () -> greet(socket, random)).start();
     }
-    fd = socket;
-    daemon("peer-receive", this::receiveAll).start();
-    later(this::writeAll);
-    return true;
   }
 
-  void refuse(String why) {
-    end(why, false);
+  /** A caller is let in when it has proved that it is the right one. */
+  private void greet(int socket, byte[] random) {
+    try (PeerGreeting greeting = new PeerGreeting(socket)) {
+      long position = greeting.called(random, secret);
+      if (position >= 0) {
+        take(new PeerArrivals.Arrival(socket, random, position));
+      } else {
+        Posix.close(socket);
+      }
+    } finally {
+      callers.decrementAndGet();
+    }
+  }
+
+  /** A later connection fences the former one off, even if that looks alive. */
+  private synchronized void take(PeerArrivals.Arrival arrival) {
+    arrivals.offer(arrival);
+    if (fd != NONE) {
+      Posix.shutdown(fd);
+    }
+  }
+
+  /** There is no connection; {@code again}: but perhaps later. */
+  void refuse(String why, boolean again) {
+    arrivals.refuse(why, again);
+  }
+
+  /** Looks at the connection, about once a second. */
+  synchronized void watch() {
+    if (fd != NONE && !silent && TcpWatch.isSilent(fd)) {
+      silent = true;
+      Posix.shutdown(fd);
+    }
   }
 
   /** Nothing is heard of it any more. */
-  synchronized void close() {
-    told = true;
-    over = true;
-    if (fd >= 0) {
-      Posix.shutdown(fd);
+  void close() {
+    synchronized (this) {
+      told = true;
     }
-    sender.shutdown();
+    if (canResume) {
+      writer.leave();
+    }
+    end("the session has ended", false);
   }
 
   /** Sends a short frame soon. */
   void post(int kind, int value, long ticket, long... more) {
-    long[] frame = new long[3 + more.length];
-    frame[0] = 8L * frame.length | (long) kind << 32;
-    frame[1] = Integer.toUnsignedLong(value);
-    frame[2] = ticket;
-    System.arraycopy(more, 0, frame, 3, more.length);
-    synchronized (posted) {
-      posted.add(frame);
-    }
-    boolean left = false;
-    if (fd >= 0 && writing.tryLock()) {
-      try {
-        left = writePosted(Posix.MSG_DONTWAIT);
-      } finally {
-        writing.unlock();
-      }
-    }
-    if (!left) {
-      later(this::writeAll);
+    if (outbox.add(PeerFrame.of(kind, value, ticket, more))) {
+      writer.writeSome();
+    } else {
+      end("too many tickets wait for it", false);
     }
   }
 
-  void serve(Runnable task) {
-    later(task);
-  }
-
-  void sendPiece(long ticket, long offset, long address, int lengthBytes) {
-    writing.lock();
+  /** Runs something that sends pieces; false if all is over. */
+  boolean serve(Runnable task) {
     try {
-      if (over || !writePosted(0)) {
-        return;
-      }
-      int padding = PeerFrames.padded(lengthBytes) - lengthBytes;
-      int headBytes = PeerFrames.HEADER_BYTES + PeerFrames.LONG_BYTES;
-      Memory.putLong(out, headBytes + lengthBytes + padding | (long) PeerFrames.PIECE << 32);
-      Memory.putLong(out + PeerFrames.VALUE_OFFSET, lengthBytes);
-      Memory.putLong(out + PeerFrames.TICKET_OFFSET, ticket);
-      Memory.putLong(out + PeerFrames.HEADER_BYTES, offset);
-      Memory.putLong(out + headBytes, 0);
-      boolean sent =
-          write(out, headBytes, true)
-              && write(address, lengthBytes, padding > 0)
-              && (padding == 0 || write(out + headBytes, padding, false));
-      if (sent) {
-        sentBytes.add(lengthBytes);
-      }
-    } finally {
-      writing.unlock();
-    }
-  }
-
-  private boolean write(long address, int lengthBytes, boolean moreFollows) {
-    int error = Posix.sendAll(fd, address, lengthBytes, moreFollows);
-    if (error != 0) {
-      end("the connection broke: error " + -error, false);
-    }
-    return error == 0;
-  }
-
-  private void writeAll() {
-    writing.lock();
-    try {
-      if (fd >= 0) {
-        writePosted(0);
-      }
-    } finally {
-      writing.unlock();
-    }
-  }
-
-  /** Writes short frames; false if some are left. */
-  private boolean writePosted(int flags) {
-    while (!over) {
-      if (outSent == outBytes && !nextPosted()) {
-        return true;
-      }
-      long count = Posix.send(fd, out + outSent, outBytes - outSent, flags);
-      if (count == -Posix.EAGAIN) {
-        return false;
-      }
-      if (count < 0) {
-        end("the connection broke: error " + -count, false);
-        return false;
-      }
-      outSent += (int) count;
-    }
-    return false;
-  }
-
-  private boolean nextPosted() {
-    long[] frame;
-    synchronized (posted) {
-      frame = posted.poll();
-    }
-    outSent = 0;
-    outBytes = 0;
-    if (frame == null) {
+      reads.execute(task);
+      return true;
+    } catch (RejectedExecutionException e) {
       return false;
     }
-    for (long word : frame) {
-      Memory.putLong(out + outBytes, word);
-      outBytes += Long.BYTES;
-    }
-    return true;
   }
 
-  private void later(Runnable task) {
-    try {
-      sender.execute(task);
-    } catch (RejectedExecutionException e) {
-      // All is over.
-    }
-  }
-
-  private void receiveAll() {
-    long in = Posix.map(SCRATCH_BYTES);
-    String why = "its server closed the connection";
-    boolean malformed = false;
-    try {
-      while (receive(in, PeerFrames.HEADER_BYTES)) {
-        receiveFrame(in);
-      }
-    } catch (PeerException e) {
-      why = "it sent what it must not: " + e.getMessage();
-      malformed = true;
-    } finally {
-      Posix.unmap(in, SCRATCH_BYTES);
-    }
-    end(why, malformed);
-    writing.lock();
-    try {
-      // Nobody writes from now on, so the descriptor's number may become another's.
-      synchronized (this) {
-        Posix.close(fd);
-        fd = -1;
-      }
-    } finally {
-      writing.unlock();
-    }
-  }
-
-  private void receiveFrame(long in) throws PeerException {
-    int length = Memory.getInt(in);
-    int kind = Memory.getShort(in + PeerFrames.KIND_OFFSET);
-    int value = Memory.getInt(in + PeerFrames.VALUE_OFFSET);
-    long ticket = Memory.getLong(in + PeerFrames.TICKET_OFFSET);
-    boolean isPiece = kind == PeerFrames.PIECE && value > 0 && value <= MAX_PIECE_BYTES;
-    int rest = kind == PeerFrames.PULL || isPiece ? PeerFrames.LONG_BYTES : 0;
-    if (length != PeerFrames.HEADER_BYTES + rest + (isPiece ? PeerFrames.padded(value) : 0)) {
-      throw new PeerException(
-          "kind " + kind + " of " + Integer.toUnsignedString(length) + " bytes");
-    }
-    if (rest > 0 && !receive(in + PeerFrames.HEADER_BYTES, rest)) {
-      return;
-    }
-    long more = Memory.getLong(in + PeerFrames.HEADER_BYTES);
-    switch (kind) {
-      case PeerFrames.TICKET -> listener.ticketCame(link, ticket);
-      case PeerFrames.PULL -> listener.pullCame(link, ticket, more);
-      case PeerFrames.END -> listener.pullEnded(link, ticket, value);
-      case PeerFrames.PIECE -> receivePiece(in, ticket, more, value);
-      default -> throw new PeerException("kind " + kind);
-    }
-  }
-
-  private void receivePiece(long in, long ticket, long offset, int lengthBytes)
-      throws PeerException {
-    long address = listener.place(link, ticket, offset, lengthBytes);
-    int padding = PeerFrames.padded(lengthBytes) - lengthBytes;
-    if (receive(address, lengthBytes) && receive(in, padding)) {
-      receivedBytes.add(lengthBytes);
-      listener.placed(link, ticket, offset, lengthBytes);
-    }
-  }
-
-  /** Receives all of that many bytes; false at the end. */
-  private boolean receive(long address, int lengthBytes) {
-    int there = 0;
-    while (there < lengthBytes) {
-      long count = Posix.recv(fd, address + there, lengthBytes - there, 0);
-      if (count <= 0) {
+  /**
+   * Sends a piece; its bytes may change afterwards. Called by tasks of {@link #serve}.
+   *
+   * @return false: it was not wanted any more before there was room
+   */
+  boolean sendPiece(
+      long ticket, long offset, long address, int lengthBytes, BooleanSupplier wanted) {
+    long payload = address;
+    if (canResume) {
+      payload = outbox.takeBlock(wanted);
+      if (payload == 0) {
         return false;
       }
-      there += (int) count;
+      Memory.copy(address, payload, lengthBytes);
     }
+    boolean ignored = outbox.add(PeerFrame.piece(ticket, offset, payload, lengthBytes));
+    writer.writeAll();
     return true;
+  }
+
+  /** Has tasks that wait ask again whether they are wanted. */
+  void stir() {
+    outbox.stir();
+  }
+
+  private void sendAll() {
+    while (outbox.awaitStir()) {
+      writer.writeAll();
+    }
+  }
+
+  private void run() {
+    try {
+      for (PeerArrivals.Arrival next = arrivals.await(); next != null; next = arrivals.await()) {
+        String cause = use(next);
+        if (cause != null) {
+          arrivals.missed(cause);
+        }
+      }
+      end(arrivals.reason(), false);
+    } catch (PeerException e) {
+      end("it sent what it must not: " + e.getMessage(), true);
+    } catch (RuntimeException | Error e) {
+      end("internal error: " + e, true);
+      throw e;
+    } finally {
+      outbox.release();
+    }
+  }
+
+  /** Returns why it is no more; null: none is wanted any more. */
+  private @Nullable String use(PeerArrivals.Arrival arrival) throws PeerException {
+    int socket = arrival.fd();
+    synchronized (this) {
+      if (over) {
+        Posix.close(socket);
+        return null;
+      }
+      fd = socket;
+      silent = false;
+    }
+    try {
+      if (!begin(arrival)) {
+        return "the connection was not taken up";
+      }
+      return receiveAll(socket);
+    } finally {
+      Posix.shutdown(socket);
+      writer.lose();
+      synchronized (this) {
+        Posix.close(socket);
+        fd = NONE;
+      }
+    }
+  }
+
+  private boolean begin(PeerArrivals.Arrival arrival) throws PeerException {
+    if (canResume) {
+      long position = arrival.position();
+      try (PeerGreeting greeting = new PeerGreeting(arrival.fd())) {
+        if (!isCalled) {
+          position = greeting.caller(arrival.random(), secret, received, connectedBefore);
+        }
+        if (position == PeerGreeting.STRANGER) {
+          throw new PeerException("the beginning of another connection");
+        }
+        if (position == PeerGreeting.FAILED || isCalled && !greeting.welcome(received)) {
+          return false;
+        }
+      }
+      resumeAt(position);
+      connectedBefore = true;
+      acknowledged = received;
+      arrivals.resumed();
+    }
+    writer.begin(arrival.fd());
+    return true;
+  }
+
+  private void resumeAt(long position) throws PeerException {
+    String range = outbox.range();
+    if (!outbox.resumeAt(position)) {
+      throw new PeerException(
+          "its connection cannot be resumed at byte "
+              + position
+              + ": bytes "
+              + range
+              + " can be sent again");
+    }
+  }
+
+  /** Receives until the end of the connection; returns why it ended. */
+  private @Nullable String receiveAll(int socket) throws PeerException {
+    PeerReader reader = new PeerReader(socket, link, listener, receivedBytes, canResume);
+    try {
+      while (true) {
+        int lengthBytes = reader.receiveFrame();
+        if (lengthBytes == PeerReader.GOODBYE) {
+          arrivals.end("its session has ended");
+          return null;
+        } else if (lengthBytes == PeerReader.END) {
+          return cause(reader.result());
+        } else if (lengthBytes == PeerReader.ACKNOWLEDGED) {
+          acknowledge(reader.position());
+        } else {
+          took(lengthBytes);
+        }
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  private void acknowledge(long position) throws PeerException {
+    String range = outbox.range();
+    if (!outbox.acknowledged(position)) {
+      throw new PeerException(
+          "an acknowledgement of byte "
+              + Long.toUnsignedString(position)
+              + ": bytes "
+              + range
+              + " can be acknowledged");
+    }
+  }
+
+  private void took(int lengthBytes) {
+    received += lengthBytes;
+    if (canResume && received - acknowledged >= ResumeLimits.ACKNOWLEDGE_BYTES) {
+      acknowledged = received;
+      outbox.acknowledgeUpTo(received);
+      writer.writeSome();
+    }
+  }
+
+  private synchronized String cause(long result) {
+    if (!canResume) {
+      return "its server closed the connection";
+    }
+    return TcpWatch.cause(silent, result);
   }
 
   private void end(String why, boolean malformed) {
@@ -269,10 +341,13 @@ final class PeerConnection {
       first = !told;
       told = true;
       over = true;
-      if (fd >= 0) {
+      if (fd != NONE) {
         Posix.shutdown(fd);
       }
     }
+    arrivals.end(why);
+    outbox.end();
+    reads.shutdown();
     if (first) {
       listener.lost(link, why, malformed);
     }

@@ -7,7 +7,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The connections of one session to its other workers. What is sent before a connection is there
@@ -16,6 +19,8 @@ import java.util.concurrent.atomic.LongAdder;
 public final class PeerConnections {
   /** As many links as a program's session can have. */
   public static final int MAX_LINKS = 16;
+
+  private record Early(int fd, byte[] random) {}
 
   /** Has a connection made, which comes by {@link #connected} or {@link #refused}. */
   public interface Dialer {
@@ -26,16 +31,19 @@ public final class PeerConnections {
   private final LongAdder receivedBytes = new LongAdder();
   private final LongAdder sentBytes = new LongAdder();
 
-  /** The connections of all links but this worker's own, once they are known. */
+  /** The connections of all links, once they are known; null: this worker's own. */
   @GuardedBy("this")
-  private final List<PeerConnection> connections = new ArrayList<>();
+  private final List<@Nullable PeerConnection> connections = new ArrayList<>();
 
-  /** Descriptors that came before that. */
+  /** The latest of each link that came before that. */
   @GuardedBy("this")
-  private final Map<Integer, Integer> early = new HashMap<>();
+  private final Map<Integer, Early> early = new HashMap<>();
 
   @GuardedBy("this")
   private final Map<Integer, String> earlyRefusals = new HashMap<>();
+
+  @GuardedBy("this")
+  private long windowMillis;
 
   @GuardedBy("this")
   private int own = -1;
@@ -49,6 +57,11 @@ public final class PeerConnections {
     return new PeerConnections((link, peer) -> {});
   }
 
+  /** Has connections resumed for so long after they are lost; before the others are known. */
+  public synchronized void outlive(long resumeWindowMillis) {
+    windowMillis = resumeWindowMillis;
+  }
+
   /**
    * Says who the others are; of two workers, the one with the higher link dials.
    *
@@ -60,32 +73,58 @@ public final class PeerConnections {
     }
     own = ownLink;
     for (int link = 0; link < all.size(); link++) {
-      connections.add(new PeerConnection(link, listener, receivedBytes, sentBytes));
+      int to = link;
+      Runnable dial = link < own ? () -> dialer.dial(to, all.get(to)) : null;
+      connections.add(
+          link == own
+              ? null
+              : new PeerConnection(link, dial, windowMillis, listener, receivedBytes, sentBytes));
     }
-    early.forEach((link, fd) -> connect(link, fd));
-    earlyRefusals.forEach(this::refused);
+    early.forEach((link, came) -> connect(link, came.fd, came.random));
+    early.clear();
+    earlyRefusals.forEach((link, why) -> refused(link, why, false));
     for (int link = 0; link < own; link++) {
       dialer.dial(link, all.get(link));
     }
     return true;
   }
 
-  /** A connected stream socket to a link's worker is there; it is this object's to close. */
-  public synchronized void connected(int link, int fd) {
-    if (own < 0 && link >= 0 && link < MAX_LINKS && !early.containsKey(link)) {
-      early.put(link, fd);
-    } else {
-      connect(link, fd);
+  /**
+   * A connected stream socket to a link's worker is there; it is this object's to close.
+   *
+   * @param random {@link PeerAddress#RANDOM_BYTES} that nobody knows, for its beginning
+   */
+  public synchronized void connected(int link, int fd, byte[] random) {
+    if (own >= 0 || link < 0 || link >= MAX_LINKS) {
+      connect(link, fd, random);
+      return;
+    }
+    Early former = early.put(link, new Early(fd, random));
+    if (former != null) {
+      Posix.close(former.fd);
     }
   }
 
-  /** A link's worker cannot be reached. */
-  public synchronized void refused(int link, String why) {
+  /**
+   * A link's worker cannot be reached.
+   *
+   * @param again whether it may be reached later
+   */
+  public synchronized void refused(int link, String why, boolean again) {
     if (own < 0) {
       earlyRefusals.put(link, why);
     } else if (isPeer(link)) {
-      connections.get(link).refuse(why);
+      connection(link).refuse(why, again);
     }
+  }
+
+  /** Looks at the connections, about once a second. */
+  public void watch() {
+    peers().forEach(PeerConnection::watch);
+  }
+
+  private synchronized List<PeerConnection> peers() {
+    return connections.stream().filter(Objects::nonNull).toList();
   }
 
   /** This worker's own link; -1 as long as the session is alone. */
@@ -106,18 +145,33 @@ public final class PeerConnections {
     connection(link).post(PeerFrames.PULL, 0, ticket, lengthBytes);
   }
 
-  /** Sends bytes that were asked for, and waits until they have left; by {@link #serve} alone. */
-  public void sendPiece(int link, long ticket, long offset, long address, int lengthBytes) {
-    connection(link).sendPiece(ticket, offset, address, lengthBytes);
+  /**
+   * Sends bytes that were asked for, which may change afterwards; by {@link #serve} alone.
+   *
+   * @param wanted whether to wait for room without a connection; asked again after {@link #stir}
+   * @return false: it was not wanted any more before there was room
+   */
+  public boolean sendPiece(
+      int link, long ticket, long offset, long address, int lengthBytes, BooleanSupplier wanted) {
+    return connection(link).sendPiece(ticket, offset, address, lengthBytes, wanted);
+  }
+
+  /** Has those who send pieces ask again whether they are wanted. */
+  public void stir() {
+    peers().forEach(PeerConnection::stir);
   }
 
   public void endPull(int link, long ticket, int result) {
     connection(link).post(PeerFrames.END, result, ticket);
   }
 
-  /** Runs something that sends pieces, in the connection's own thread, one after the other. */
-  public void serve(int link, Runnable task) {
-    connection(link).serve(task);
+  /**
+   * Runs something that sends pieces, in the connection's own thread, one after the other.
+   *
+   * @return false: not, as the connection is gone for ever
+   */
+  public boolean serve(int link, Runnable task) {
+    return connection(link).serve(task);
   }
 
   public long receivedBytes() {
@@ -129,19 +183,23 @@ public final class PeerConnections {
   }
 
   /** Ends all connections; nothing is heard of them any more. */
-  public synchronized void close() {
-    connections.forEach(PeerConnection::close);
-    early.values().forEach(Posix::close);
-    early.clear();
+  public void close() {
+    peers().forEach(PeerConnection::close);
+    synchronized (this) {
+      early.values().forEach(came -> Posix.close(came.fd));
+      early.clear();
+    }
   }
 
-  private void connect(int link, int fd) {
-    if (!isPeer(link) || !connection(link).connect(fd)) {
+  private void connect(int link, int fd, byte[] random) {
+    if (isPeer(link)) {
+      connection(link).connect(fd, random);
+    } else {
       Posix.close(fd);
     }
   }
 
   private synchronized PeerConnection connection(int link) {
-    return connections.get(link);
+    return Objects.requireNonNull(connections.get(link));
   }
 }

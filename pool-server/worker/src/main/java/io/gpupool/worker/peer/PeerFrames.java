@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.peer;
 
-/** The frames between two workers; see docs/design/several-servers.md. */
+/** The kinds and places of the frames between two workers; see docs/design/several-servers.md. */
 final class PeerFrames {
   static final int TICKET = 1;
   static final int PULL = 2;
   static final int PIECE = 3;
   static final int END = 4;
+
+  // Control frames of connections that can be resumed; they count for no position.
+
+  static final int CHALLENGE = 5;
+  static final int RESUME = 6;
+  static final int RESUMED = 7;
+  static final int ACKNOWLEDGE = 8;
+  static final int GOODBYE = 9;
 
   static final int KIND_OFFSET = 4;
   static final int VALUE_OFFSET = 8;
@@ -17,6 +25,8 @@ final class PeerFrames {
 
   /** Of PULL: the length; of PIECE: the offset. */
   static final int LONG_BYTES = 8;
+
+  static final int MAX_PIECE_BYTES = 1 << 20;
 
   private PeerFrames() {}
 

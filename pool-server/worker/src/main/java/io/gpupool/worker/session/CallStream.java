@@ -195,7 +195,7 @@ final class CallStream {
   /** Takes note that the connection is gone; what it brought of another frame is dropped. */
   void lose(long result, AnswerSender logged) {
     synchronized (this) {
-      cause = offered != NONE ? "another one has come" : cause(result);
+      cause = offered != NONE ? "another one has come" : TcpWatch.cause(silent, result);
       Posix.shutdown(fd);
       goneNanos = goneNanos == 0 ? System.nanoTime() : goneNanos;
       lostNanos = goneNanos;
@@ -205,14 +205,6 @@ final class CallStream {
     end = boundary();
     state = State.LOST;
     window.disconnected().accept(cause);
-  }
-
-  @GuardedBy("this")
-  private String cause(long result) {
-    if (silent || result == -Posix.ETIMEDOUT) {
-      return "its peer was silent";
-    }
-    return result == 0 || result == -Posix.ECONNRESET ? "its peer closed it" : "error " + -result;
   }
 
   /** Waits for a later connection until the window is over. */

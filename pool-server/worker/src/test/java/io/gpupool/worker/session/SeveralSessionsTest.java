@@ -10,6 +10,7 @@ import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.peer.CutRelay;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
@@ -43,6 +44,10 @@ class SeveralSessionsTest {
   private final PeerConnections[] peers = new PeerConnections[2];
   private final TestSession[] sessions = new TestSession[2];
   private volatile String dialled = "";
+
+  /** Joins the sessions as their workers ask; null: {@link #join} does, and they do not resume. */
+  private volatile CutRelay relay;
+
   private long nextTicket = 1;
 
   @BeforeEach
@@ -50,7 +55,14 @@ class SeveralSessionsTest {
     for (int i = 0; i < 2; i++) {
       int own = i;
       backends[i] = backend(i);
-      peers[i] = new PeerConnections((link, peer) -> dialled = own + " dials " + link + " " + peer);
+      peers[i] =
+          new PeerConnections((link, peer) -> {
+            dialled = own + " dials " + link + " " + peer;
+            CutRelay cutting = relay;
+            if (cutting != null) {
+              Thread.startVirtualThread(() -> cutting.connect(peers[0], peers[1]));
+            }
+          });
       List<LeasedGpu> gpus = List.of(new LeasedGpu(0, GPU_BYTES, 100));
       sessions[i] =
           new TestSession(backends[i], gpus, Ledger.alone(new long[] {GPU_BYTES}), peers[i]);
@@ -58,8 +70,21 @@ class SeveralSessionsTest {
       for (int stream = 0; stream < STREAMS; stream++) {
         sessions[i].post(Ops.streamCreate, STREAM + stream, NON_BLOCKING, 0);
       }
+    }
+  }
+
+  private void introduce() {
+    for (int i = 0; i < 2; i++) {
       sessions[i].post(Ops.connections, i, PEERS);
     }
+  }
+
+  /** Joins them by connections that break. */
+  private void joinThrough(CutRelay cutting, long windowMillis) {
+    relay = cutting;
+    peers[0].outlive(windowMillis);
+    peers[1].outlive(windowMillis);
+    introduce();
   }
 
   @AfterEach
@@ -85,15 +110,21 @@ class SeveralSessionsTest {
   }
 
   private void join() {
+    introduce();
+    connect();
+  }
+
+  private void connect() {
     int[] pair = Posix.socketPair();
-    peers[0].connected(1, pair[0]);
-    peers[1].connected(0, pair[1]);
+    peers[0].connected(1, pair[0], new byte[0]);
+    peers[1].connected(0, pair[1], new byte[0]);
   }
 
   /** Takes the other worker's place. */
   private int joinByHand(int link) {
+    introduce();
     int[] pair = Posix.socketPair();
-    peers[link].connected(1 - link, pair[0]);
+    peers[link].connected(1 - link, pair[0], new byte[0]);
     return pair[1];
   }
 
@@ -149,12 +180,14 @@ class SeveralSessionsTest {
 
   @Test
   void links_ofTwo_haveTheSecondDialTheFirst() {
+    introduce();
     assertThat(synchronize(1, STREAM)).isZero();
     assertThat(dialled).isEqualTo("1 dials 0 PeerAddress[address=host-a:1, session=s-a, key=aa]");
   }
 
   @Test
   void links_malformed_areRefused() {
+    introduce();
     sessions[0].post(Ops.connections, 0, PEERS);
     assertThat(sessions[0].call(Ops.streamQuery, STREAM).result()).isEqualTo(INVALID_VALUE);
   }
@@ -206,12 +239,13 @@ class SeveralSessionsTest {
 
   @Test
   void pull_beforeThereIsAConnection_waitsForIt() {
+    introduce();
     long source = filled(0, 9, 100);
     assertThat(synchronize(0, STREAM)).isZero();
     long target = sessions[1].allocate(100);
     pull(1, target, source, 100, STREAM);
     assertThat(sessions[1].call(Ops.streamQuery, STREAM).result()).isEqualTo(NOT_READY);
-    join();
+    connect();
     byte[] expected = new byte[100];
     Arrays.fill(expected, (byte) 9);
     assertThat(sessions[1].download(target, 100, STREAM)).isEqualTo(expected);
@@ -263,6 +297,30 @@ class SeveralSessionsTest {
   @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
   void program_ofRecordsWaitsAndCopies_isAsInOrder(long seed) {
     join();
+    runProgram(seed);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4})
+  void program_whoseServersLoseEachOther_isAsInOrder(long seed) {
+    CutRelay cutting = new CutRelay(seed, 20, 50_000);
+    joinThrough(cutting, 60_000);
+    runProgram(seed);
+    assertThat(cutting.connections()).isGreaterThan(5);
+  }
+
+  @Test
+  void servers_thatLoseEachOtherForLongerThanTheWindow_endTheSessionThatWaits() throws Exception {
+    joinThrough(new CutRelay(1, Integer.MAX_VALUE, 1), 1000);
+    sessions[1].post(Ops.fenceWait, STREAM, 1L, 0);
+    assertThat(fatal(1))
+        .contains("the connection to the program's GPUs on host-a:1 is lost")
+        .contains("and it did not come back within the resume window of 1 s");
+    assertThat(sessions[1].reason()).contains("host-a:1");
+    assertThat(sessions[0].call(Ops.ctxSynchronize).result()).as("waits for nothing").isZero();
+  }
+
+  private void runProgram(long seed) {
     Random random = new Random(seed);
     int lengthBytes = 20_000;
     long[] addresses = new long[8];
@@ -357,7 +415,8 @@ class SeveralSessionsTest {
 
   @Test
   void peer_thatIsNeverReached_endsTheSessionThatNeedsIt() {
-    peers[1].refused(0, "no way there");
+    introduce();
+    peers[1].refused(0, "no way there", false);
     assertThat(sessions[1].call(Ops.ctxSynchronize).result()).isZero();
     sessions[1].post(Ops.fenceWait, STREAM, 1L, 0);
     assertThat(fatal(1)).contains("no way there");

@@ -167,6 +167,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
           switch (said.status()) {
             case ServerHello.BAD_VERSION -> DialException.Why.PROTOCOL;
             case ServerHello.DENIED -> DialException.Why.DENIED;
+            case ServerHello.BUSY -> DialException.Why.UNREACHABLE;
             default -> DialException.Why.REFUSED;
           },
           "refuses: " + said.text());

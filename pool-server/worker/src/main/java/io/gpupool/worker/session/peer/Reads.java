@@ -12,6 +12,8 @@ import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 
 /**
  * The ranges of this worker's memory that other workers may read, each once, and the reads that
@@ -32,6 +34,10 @@ public final class Reads {
 
   @GuardedBy("this")
   private final Map<Long, Asked> asked = new HashMap<>();
+
+  /** Those that are carried out and whose contexts are there, by their tickets. */
+  @GuardedBy("this")
+  private final Map<Long, Allowed> served = new HashMap<>();
 
   /** Without a context, which is gone, it is answered with an error. */
   private record Allowed(
@@ -81,12 +87,23 @@ public final class Reads {
     }
   }
 
-  /** Answers the reads from a context that ends with an error. */
-  synchronized void forget(ContextState context) {
-    allowed.replaceAll((ticket, allow) ->
-        allow.context == context
-            ? new Allowed(call.noContext(), allow.link, allow.source, allow.lengthBytes, false)
-            : allow);
+  /**
+   * Answers the reads from a context that ends with an error, also those that are under way and
+   * wait for a connection.
+   */
+  void forget(ContextState context) {
+    synchronized (this) {
+      allowed.replaceAll((ticket, allow) ->
+          allow.context == context
+              ? new Allowed(call.noContext(), allow.link, allow.source, allow.lengthBytes, false)
+              : allow);
+      served.values().removeIf(allow -> allow.context == context);
+    }
+    peers.stir();
+  }
+
+  private synchronized boolean isServed(long ticket) {
+    return served.containsKey(ticket);
   }
 
   private void serve(long ticket, Allowed allow, Asked ask) throws PeerException {
@@ -95,15 +112,29 @@ public final class Reads {
     }
     ContextState context = allow.context;
     context.waitingThreads.incrementAndGet();
-    peers.serve(
-        allow.link,
-        () -> {
-          try {
-            peers.endPull(allow.link, ticket, read(ticket, allow));
-          } finally {
-            context.waitingThreads.decrementAndGet();
-          }
-        });
+    synchronized (this) {
+      served.put(ticket, allow);
+    }
+    boolean begun =
+        peers.serve(
+            allow.link,
+            () -> {
+              try {
+                peers.endPull(allow.link, ticket, read(ticket, allow));
+              } finally {
+                served(ticket, context);
+              }
+            });
+    if (!begun) {
+      served(ticket, context);
+    }
+  }
+
+  private void served(long ticket, ContextState context) {
+    synchronized (this) {
+      served.remove(ticket);
+    }
+    context.waitingThreads.decrementAndGet();
   }
 
   private int read(long ticket, Allowed allow) {
@@ -111,15 +142,23 @@ public final class Reads {
     if (!context.exists()) {
       return CudaResult.CONTEXT_IS_DESTROYED;
     }
+    AtomicBoolean isGivenUp = new AtomicBoolean();
     PieceReader.Taker taker =
         (at, address, bytes, lender) -> {
-          peers.sendPiece(allow.link, ticket, at, address, bytes);
+          if (!isGivenUp.get()) {
+            BooleanSupplier wanted = () -> isServed(ticket);
+            isGivenUp.set(!peers.sendPiece(allow.link, ticket, at, address, bytes, wanted));
+          }
           return false;
         };
+    int result;
     if (allow.direct) {
-      return PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
+      result = PieceReader.readDirectly(allow.source, allow.lengthBytes, taker);
+    } else {
+      backend.cuCtxSetCurrent(context.handle);
+      PieceReader reader = new PieceReader(backend, owned, context);
+      result = reader.read(allow.source, allow.lengthBytes, taker);
     }
-    backend.cuCtxSetCurrent(context.handle);
-    return new PieceReader(backend, owned, context).read(allow.source, allow.lengthBytes, taker);
+    return isGivenUp.get() ? CudaResult.CONTEXT_IS_DESTROYED : result;
   }
 }
