@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Silence of the other end of a call stream, as TCP shows it. The test has a network of its own and takes its link down.
+// Socket options of call streams: silence of the other end as TCP shows it, and long payloads of which a thread wakes
+// seldom. The test has a network of its own and takes its link down.
 #include "harness.h"
+#include "transport/reader.h"
 #include "transport/stream_options.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -83,12 +87,81 @@ static void otherEnd_thatDoesNotRead_isNotSilent(void) {
   }
 }
 
+enum { LONGEST = 1 << 20 };
+
+struct sending {
+  int stream, receiver;
+  size_t bytes;
+};
+
+static void send_all(int stream, size_t bytes) {
+  static const char zeros[LONGEST];
+  CHECK(send(stream, zeros, bytes, 0) == (ssize_t)bytes);
+}
+
+/** Sends once what had come before was taken by a thread that waits for more. */
+static void *send_later(void *argument) {
+  const struct sending *sending = argument;
+  for (int queued = 1; queued > 0; usleep(1000)) CHECK_OK(ioctl(sending->receiver, FIONREAD, &queued));
+  send_all(sending->stream, sending->bytes);
+  return NULL;
+}
+
+static void longPayload_inParts_isReceivedToItsEnd(void) {
+  enum { TO_MEMORY = 1 };
+  struct connection *connection = &connections[0];
+  struct reader *reader = &connection->reader;
+  static const size_t firsts[] = {1, 60 << 10, (256 << 10) - 1, 256 << 10, 300 << 10};
+  int pair[2];
+  connect_pair(pair);
+  connection->stream = pair[0];
+  CHECK(reader_open(connection));
+  uint8_t *payload = malloc(LONGEST);
+  for (size_t bytes = 320 << 10; bytes <= LONGEST; bytes += 64 << 10) {
+    for (int i = 0; i < 5; i++) {
+      struct sending sending = {pair[1], pair[0], bytes - firsts[i]};
+      pthread_t sender;
+      reader->underWay = true;
+      reader->sink = TO_MEMORY;
+      reader->to = payload;
+      reader->left = bytes;
+      send_all(pair[1], firsts[i]);
+      CHECK_OK(pthread_create(&sender, NULL, send_later, &sending));
+      while (reader->left) CHECK(reader_receive(connection, true));
+      CHECK(reader->to == payload + bytes && reader->begin == reader->end);
+      CHECK_OK(pthread_join(sender, NULL));
+      // The next frame may be short.
+      CHECK(option(pair[0], SOL_SOCKET, SO_RCVLOWAT) == 1);
+    }
+  }
+  free(payload);
+}
+
+static void longPayload_underWay_wakesNobodyForLittle(void) {
+  enum { LITTLE = 1000, MUCH = 256 << 10 };
+  struct connection *connection = &connections[0];
+  int pair[2];
+  connect_pair(pair);
+  connection->stream = pair[0];
+  stream_wake_for(connection, MUCH);
+  CHECK(option(pair[0], SOL_SOCKET, SO_RCVLOWAT) == MUCH);
+  send_all(pair[1], LITTLE);
+  int queued = 0;
+  while (queued < LITTLE) CHECK_OK(ioctl(pair[0], FIONREAD, &queued));
+  struct pollfd poller = {pair[0], POLLIN, 0};
+  CHECK(poll(&poller, 1, 0) == 0);
+  send_all(pair[1], MUCH - LITTLE);
+  CHECK(poll(&poller, 1, -1) == 1);
+}
+
 int main(void) {
   if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 || !link_set(true)) {
     printf("a network of its own is not allowed here\n");
     return 77;
   }
   CASE(watchedStream_hasProbesWithinFiveSeconds);
+  CASE(longPayload_inParts_isReceivedToItsEnd);
+  CASE(longPayload_underWay_wakesNobodyForLittle);
   CASE(silence_withBytesUnderWay_isNoticed);
   link_set(true);
   CASE(otherEnd_thatDoesNotRead_isNotSilent);

@@ -158,6 +158,7 @@ struct reader {
   uint32_t begin, end;  // what of it has been received and not looked at
   uint64_t received;      // bytes of all frames but those that are no part of the stream's positions
   uint64_t acknowledged;  // what of them the worker was told, or is about to be
+  int wakesFor;           // bytes that the socket gathers before it wakes a thread; 0: as many as a new one, 1
 
   // A payload on its way: first `left` bytes into the sink, then `rest` bytes of further rows, then
   // `skip` bytes to nowhere.

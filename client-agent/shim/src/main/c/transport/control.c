@@ -24,6 +24,7 @@ void control_rewind(struct connection *connection) {
   struct reader *reader = &connection->reader;
   reader->received = reader->acknowledged = control_position(connection);
   reader->begin = reader->end = 0;
+  reader->wakesFor = 0;
   atomic_store(&connection->acknowledgement.due, false);
   connection->acknowledgement.askedAfter = UINT64_MAX;
 }

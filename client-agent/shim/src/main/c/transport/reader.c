@@ -6,6 +6,7 @@
 #include "transport/control.h"
 #include "transport/cut.h"
 #include "transport/session_state.h"
+#include "transport/stream_options.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,7 +17,11 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { OFFSET_BYTES = 8 };
+enum {
+  OFFSET_BYTES = 8,
+  GATHERED_BYTES = 256 << 10,            // of a long payload, for which a thread that waits is woken
+  GATHERING_BYTES = 2 * GATHERED_BYTES,  // left of it: what a receive takes before it waits does not count
+};
 
 /** The destination of the payload under way. */
 enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
@@ -281,6 +286,8 @@ int reader_receive(struct connection *connection, bool wait) {
   struct iovec vector[2];
   struct msghdr message = {.msg_iov = vector};
   message.msg_iovlen = (size_t)receive_vector(connection, vector);
+  // Waking a thread costs the sender, too, and each of its segments would do it.
+  if (wait && reader->left >= GATHERING_BYTES) stream_wake_for(connection, GATHERED_BYTES);
   ssize_t count = recvmsg(connection->stream, &message, wait ? 0 : MSG_DONTWAIT);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
@@ -308,6 +315,7 @@ int reader_receive(struct connection *connection, bool wait) {
     rest -= part;
   }
   reader->end += (uint32_t)rest;
+  if (UNLIKELY(reader->wakesFor > 1) && reader->left < GATHERING_BYTES) stream_wake_for(connection, 1);
   return 1;
 }
 

@@ -35,3 +35,10 @@ bool stream_is_silent(int stream) {
   bool underWay = info.tcpi_unacked > 0 || (queued > 0 && info.tcpi_probes >= SILENCE_WINDOW_PROBES);
   return underWay && info.tcpi_last_ack_recv >= SILENCE_MILLIS;
 }
+
+void stream_wake_for(struct connection *connection, int bytes) {
+  struct reader *reader = &connection->reader;
+  if (reader->wakesFor == bytes) return;
+  set(connection->stream, SOL_SOCKET, SO_RCVLOWAT, bytes);
+  reader->wakesFor = bytes;
+}
