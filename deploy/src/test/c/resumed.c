@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of several threads, all of whose bytes are checked, for connections that break under it: copies both ways from
-// and to pageable and page-locked memory, launches and events. Arguments: kernels.ptx, rounds.
+// and to pageable and page-locked memory, launches and events. Arguments: kernels.ptx, and a number of rounds or
+// until-end-of-input.
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "../../../examples/driver-api/driver.h"
 
@@ -9,7 +11,8 @@ enum { THREADS = 3, COUNT = 300001, BYTES = COUNT * (int)sizeof(unsigned) };
 
 static CUfunction increment;
 static CUcontext context;
-static int rounds;
+static int rounds;  // 0: until the end of the input.
+static atomic_int ended;
 
 static unsigned pattern(unsigned thread, unsigned round, unsigned i) {
   return (i * 2654435761u) ^ (thread * 40503u + round * 69069u);
@@ -69,11 +72,12 @@ static void *run(void *argument) {
   CHECK(cuMemsetD32(launches, 0, 1));
   CHECK(cuCtxSynchronize());
   CHECK(cuMemAllocHost((void **)&locked, BYTES));
-  for (int round = 0; round < rounds; round++) {
+  int round = 0;
+  for (; rounds > 0 ? round < rounds : !atomic_load(&ended); round++) {
     one_round(thread, (unsigned)round, device, launches, pageable, locked, stream, event);
   }
   CHECK(cuMemcpyDtoH(&launched, launches, sizeof launched));
-  if (launched != (unsigned)rounds * 50) fail("thread %u: %u launches ran, not %u", thread, launched, rounds * 50);
+  if (launched != (unsigned)round * 50) fail("thread %u: %u launches ran, not %u", thread, launched, round * 50);
   CHECK(cuMemFreeHost(locked));
   free(pageable);
   return NULL;
@@ -81,13 +85,16 @@ static void *run(void *argument) {
 
 int main(int argc, char **argv) {
   CUmodule module = driver_start(argc > 1 ? argv[1] : "kernels.ptx");
-  rounds = argc > 2 ? atoi(argv[2]) : 5;
+  rounds = argc <= 2 ? 5 : strcmp(argv[2], "until-end-of-input") == 0 ? 0 : atoi(argv[2]);
   CHECK(cuDevicePrimaryCtxRetain(&context, 0));
   CHECK(cuModuleGetFunction(&increment, module, "increment"));
   pthread_t threads[THREADS];
   for (uintptr_t i = 0; i < THREADS; i++) {
     if (pthread_create(&threads[i], NULL, run, (void *)i) != 0) fail("no thread");
   }
+  while (rounds == 0 && getchar() != EOF) {
+  }
+  atomic_store(&ended, 1);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   printf("resumed: OK\n");
   return 0;

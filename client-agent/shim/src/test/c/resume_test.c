@@ -29,46 +29,6 @@ static void check_filled(const uint8_t *bytes, size_t count, uint32_t seed) {
 /** Cuts the connection as it is now. */
 static void cut(void) { shutdown(connections[0].stream, SHUT_RDWR); }
 
-// A session begins.
-
-static void lose_welcome(struct peer_session *session) {
-  session->resuming->outLeft = 0;
-  peer_welcome(session);
-}
-
-static void lose_partOfWelcome(struct peer_session *session) {
-  session->resuming->outLeft = 300;
-  peer_welcome(session);
-}
-
-static void check_begun(void) {
-  CUdeviceptr device;
-  begin_resuming(0, 0);
-  CHECK_OK(cuMemAlloc_v2(&device, 4096));
-  CHECK_OK(cuCtxSynchronize());
-  CHECK(atomic_load(&peerResume.resumes) == 1);
-  CHECK(peer.sessions == 1);
-}
-
-static void cut_beforeTheWelcome_isResumed(void) {
-  peer.welcome = lose_welcome;
-  check_begun();
-}
-
-static void cut_withinTheWelcome_isResumed(void) {
-  peer.welcome = lose_partOfWelcome;
-  check_begun();
-}
-
-static void cut_beforeTheWelcomeOfASessionThatIsGone_isAnError(void) {
-  peer.welcome = lose_welcome;
-  peer.resumeWindow = 60;
-  atomic_store(&peerResume.refusal, "type=refused\ncause=refused\nmessage=no such session\n");
-  peer_start(&peer);
-  CHECK_RESULT(802, cuInit(0));
-  CHECK_RESULT(802, cuInit(0));
-}
-
 // Several threads post, copy both ways and wait.
 
 enum { THREADS = 8, WORDS = 1000, ROUNDS = 100 };
@@ -345,9 +305,6 @@ static void memory_thatCannotBeRead_isAnErrorOfItsCallAlone(void) {
 }
 
 int main(void) {
-  CASE(cut_beforeTheWelcome_isResumed);
-  CASE(cut_withinTheWelcome_isResumed);
-  CASE(cut_beforeTheWelcomeOfASessionThatIsGone_isAnError);
   CASE(cuts_whileThreadsPostAndWait_changeNothing);
   CASE(cuts_inPageableCopies_sendTheBytesOfTheCall);
   CASE(cuts_afterManySmallBulkCopies_sendTheBytesOfTheCalls);

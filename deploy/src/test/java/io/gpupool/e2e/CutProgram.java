@@ -26,7 +26,6 @@ record CutProgram(
           List.of(
               "managed_file",
               "graph_random",
-              "copy_sizes",
               "events",
               "host_functions",
               "ipc_memory",
@@ -38,6 +37,10 @@ record CutProgram(
       }
     }
     all.add(driver("resumed", CPrograms.fixture("resumed"), "6"));
+    if (CudaPrograms.canBeMade()) {
+      // It takes too long for the few runs of a build.
+      all.add(new CutProgram("copy_sizes", ONE_GPU, null, Fault.OF_A_NETWORK));
+    }
     all.add(driver("threads", CPrograms.example("threads"), "40"));
     all.add(driver("ordering", CPrograms.example("ordering"), "2000"));
     return all;

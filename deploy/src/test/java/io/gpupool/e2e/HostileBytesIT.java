@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.cuda.Ops;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -11,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.util.HexFormat;
 import java.util.Random;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -24,7 +27,10 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class HostileBytesIT {
   private static final int CASES = 3000;
+  private static final int RESUMPTIONS = 10_000;
   private static final int HANDSHAKE_BYTES = 64;
+  private static final int MAGIC = 0x31415047;
+  private static final long MOST_RESIDENT_BYTES = 768L << 20;
 
   private static Pool pool;
 
@@ -72,6 +78,54 @@ class HostileBytesIT {
     }
   }
 
+  @Test
+  void agentSocket_manyResumptionsOfAStolenSession_hurtNobody(@TempDir Path folder)
+      throws Exception {
+    try (Agent agent = Agent.start(pool, folder);
+        RawProgram victim = RawProgram.start(pool, 60_000);
+        Tenant tenant =
+            Tenant.of(agent.program(CPrograms.fixture("tenant"), Distribution.KERNELS).start())) {
+      tenant.ask("steady");
+      Random random = new Random(9);
+      for (int i = 0; i < RESUMPTIONS; i++) {
+        assertThat(refusal(agent, victim.hexId(), random))
+            .as("answer %d", i)
+            .contains("type=refused")
+            .contains("no such session");
+      }
+      tenant.assertWorkedSteadily();
+      assertThat(Processes.residentBytes(agent.program().pid())).isLessThan(MOST_RESIDENT_BYTES);
+      victim.cut();
+      victim.resume();
+      assertThat(victim.call(Ops.ctxSynchronize).result()).isZero();
+    }
+  }
+
+  /** Asks the agent for a connection to a session with a guessed key. Returns its answer. */
+  private static String refusal(Agent agent, String session, Random random) throws IOException {
+    byte[] key = new byte[32];
+    random.nextBytes(key);
+    byte[] text = resumeText(session, HexFormat.of().formatHex(key)).getBytes(UTF_8);
+    ByteBuffer message = ByteBuffer.allocate(8 + text.length).order(ByteOrder.LITTLE_ENDIAN);
+    message.putInt(MAGIC).putInt(text.length).put(text).flip();
+    try (SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()))) {
+      channel.write(message);
+      ByteBuffer answer = ByteBuffer.allocate(1 << 16);
+      while (channel.read(answer) >= 0) {
+        // up to its end
+      }
+      return new String(answer.array(), 0, answer.position(), UTF_8);
+    }
+  }
+
+  private static String resumeText(String session, String key) {
+    return "type=resume\nprotocol=1\npid=1\nprogram=x\nsession="
+        + session
+        + "\nsession_key="
+        + key
+        + "\nresume_window=60\nholds=1\n";
+  }
+
   private interface Message {
     ByteBuffer next(Random random);
   }
@@ -100,12 +154,13 @@ class HostileBytesIT {
     ByteBuffer bytes = ByteBuffer.allocate(HANDSHAKE_BYTES + random.nextInt(200));
     bytes.order(ByteOrder.LITTLE_ENDIAN);
     random.nextBytes(bytes.array());
-    int kind = random.nextInt(4);
+    int kind = random.nextInt(5);
     if (kind > 0) {
       bytes.put(0, "GPUPOOL\u0001".getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
     }
     if (kind > 1) {
-      bytes.putShort(8, (short) 1).putShort(10, (short) 1).putInt(12, 0);
+      // As of a program, or of one that resumes its session.
+      bytes.putShort(8, (short) 1).putShort(10, (short) 1).putInt(12, kind == 4 ? 2 : 0);
     }
     return kind == 3 ? bytes.limit(random.nextInt(HANDSHAKE_BYTES)) : bytes;
   }
@@ -113,21 +168,19 @@ class HostileBytesIT {
   /** A message of the agent's socket whose magic, length, text or end is wrong. */
   private static ByteBuffer attachMessage(Random random) {
     byte[] text =
-        switch (random.nextInt(4)) {
+        switch (random.nextInt(6)) {
+          case 4 -> resumeText("00", "xyz").getBytes(UTF_8);
+          case 5 -> resumeText("0".repeat(32), "f".repeat(random.nextInt(80))).getBytes(UTF_8);
           case 0 -> new byte[random.nextInt(300)];
-          case 1 ->
-              "type=attach\nprotocol=99\npid=-1\n"
-                  .getBytes(java.nio.charset.StandardCharsets.UTF_8);
-          case 2 ->
-              "type=attach\nprotocol=1\nlease=a.b\nfraction=NaN\nmemory=-7\n"
-                  .getBytes(java.nio.charset.StandardCharsets.UTF_8);
-          default -> "type=attached\n\\\\=\\\nx".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+          case 1 -> "type=attach\nprotocol=99\npid=-1\n".getBytes(UTF_8);
+          case 2 -> "type=attach\nprotocol=1\nlease=a.b\nfraction=NaN\nmemory=-7\n".getBytes(UTF_8);
+          default -> "type=attached\n\\\\=\\\nx".getBytes(UTF_8);
         };
-    if (random.nextBoolean()) {
+    if (random.nextInt(3) == 0) {
       random.nextBytes(text);
     }
     ByteBuffer bytes = ByteBuffer.allocate(8 + text.length).order(ByteOrder.LITTLE_ENDIAN);
-    bytes.putInt(random.nextInt(4) == 0 ? random.nextInt() : 0x31415047);
+    bytes.putInt(random.nextInt(4) == 0 ? random.nextInt() : MAGIC);
     bytes.putInt(random.nextInt(3) == 0 ? random.nextInt() : text.length + random.nextInt(3) - 1);
     return bytes.put(text).flip();
   }

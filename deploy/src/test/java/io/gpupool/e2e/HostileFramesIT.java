@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -62,8 +61,8 @@ class HostileFramesIT {
       }
       pool.awaitFreeBytes(FREE_BESIDE_TENANT_BYTES);
       tenant.assertWorkedSteadily();
-      assertThat(residentBytes(agent.program().pid())).isLessThan(MOST_RESIDENT_BYTES);
-      assertThat(residentBytes(pool.server().pid())).isLessThan(MOST_RESIDENT_BYTES);
+      assertThat(Processes.residentBytes(agent.program().pid())).isLessThan(MOST_RESIDENT_BYTES);
+      assertThat(Processes.residentBytes(pool.server().pid())).isLessThan(MOST_RESIDENT_BYTES);
       assertThat(
               agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run().output())
           .contains("vector_add: OK");
@@ -139,14 +138,5 @@ class HostileFramesIT {
     } catch (IOException e) {
       // The session has ended.
     }
-  }
-
-  private static long residentBytes(long pid) throws IOException {
-    return Files.readAllLines(Path.of("/proc", Long.toString(pid), "status")).stream()
-            .filter(line -> line.startsWith("VmRSS"))
-            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
-            .findFirst()
-            .orElseThrow()
-        << 10;
   }
 }

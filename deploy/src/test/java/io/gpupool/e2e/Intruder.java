@@ -90,7 +90,7 @@ final class Intruder {
   }
 
   private Program.Ended run(List<String> arguments) {
-    Map<String, String> plan = new TreeMap<>(sandbox.environment(null, user));
+    Map<String, String> plan = new TreeMap<>(sandbox.environment(null, user, null));
     plan.replaceAll((name, text) ->
         text.lines().filter(line -> !line.startsWith("control ")).reduce("", (a, b) -> a + b + "\n")
             + "exec "

@@ -100,12 +100,15 @@ final class Pool implements AutoCloseable {
     return startFrugal(Map.of(), host, 0, gpus, "--auth", "none");
   }
 
+  /** Returns the command of {@link #startAt}, for a server that may not open its ports. */
+  static Program.Builder command(int port, String gpus, String... options) {
+    return frugal(frugalCommand(LOOPBACK, port, gpus, options));
+  }
+
   private static Pool startFrugal(
       Map<String, String> environment, String host, int port, String gpus, String... options) {
-    List<String> command = command(host, port, gpus, options);
-    command.addAll(List.of("--spares", "0"));
-    Program.Builder builder =
-        Program.of(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+    List<String> command = frugalCommand(host, port, gpus, options);
+    Program.Builder builder = frugal(command);
     environment.forEach(builder::with);
     return start(builder, host, certificate(command));
   }
@@ -116,12 +119,25 @@ final class Pool implements AutoCloseable {
     return option < 0 ? Optional.empty() : Optional.of(Path.of(command.get(option + 1)));
   }
 
+  private static List<String> frugalCommand(String host, int port, String gpus, String... options) {
+    List<String> command = command(host, port, gpus, options);
+    command.addAll(List.of("--spares", "0"));
+    return command;
+  }
+
+  private static Program.Builder frugal(List<String> command) {
+    return Program.of(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+  }
+
   private static List<String> command(String host, int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", host));
     command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
-    command.addAll(List.of("--http-port", "0", "--drain-limit", "0s"));
+    command.addAll(List.of("--http-port", "0"));
     command.addAll(Arrays.asList(options));
+    if (!command.contains("--run-dir")) {
+      command.addAll(List.of("--drain-limit", "0s"));
+    }
     return command;
   }
 
@@ -216,7 +232,7 @@ final class Pool implements AutoCloseable {
         .untilAsserted(() -> assertThat(leases()).isEmpty());
   }
 
-  private PoolGrpc.PoolBlockingStub stub() {
+  PoolGrpc.PoolBlockingStub stub() {
     return PoolGrpc.newBlockingStub(channel);
   }
 

@@ -22,6 +22,16 @@ final class Processes {
         .toList();
   }
 
+  /** The memory of a process that lies in the machine's memory. */
+  static long residentBytes(long pid) throws IOException {
+    return Files.readAllLines(Path.of("/proc", Long.toString(pid), "status")).stream()
+            .filter(line -> line.startsWith("VmRSS"))
+            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
+            .findFirst()
+            .orElseThrow()
+        << 10;
+  }
+
   private static List<String> variables(long pid) {
     try {
       byte[] environment = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "environ"));

@@ -152,16 +152,18 @@ class RunIT {
   @Test
   void run_signalWhileItsRequestWaits_leavesNoLeaseEvenIfItIsGrantedMeanwhile() {
     for (int run = 0; run < 3; run++) {
-      try (Program first = pool.run(WHOLE, "cat").start();
-          Program second = pool.run(new String[] {"--wait", "10m"}, "sleep", "600").start()) {
-        second.awaitErrorLine(line -> line.contains("waiting for GPUs"));
-        first.endInput();
-        if (run > 0) {
-          first.awaitEnd();
+      try (Program first = pool.run(WHOLE, "sh", "-c", "echo held; exec cat").start()) {
+        first.awaitLine("held"::equals);
+        try (Program second = pool.run(new String[] {"--wait", "10m"}, "sleep", "600").start()) {
+          second.awaitErrorLine(line -> line.contains("waiting for GPUs"));
+          first.endInput();
+          if (run > 0) {
+            first.awaitEnd();
+          }
+          second.signal("TERM");
+          second.awaitEnd();
+          pool.awaitFreeBytes(1L << 30);
         }
-        second.signal("TERM");
-        second.awaitEnd();
-        pool.awaitFreeBytes(1L << 30);
       }
     }
   }

@@ -24,8 +24,7 @@ class SeveralServersResumeIT {
   private static final long POOL_BYTES = 2L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(2);
 
-  /** The first bytes open the session, which does not outlive its connection before it is open. */
-  private static final long ATTACH_BYTES = 16 << 10;
+  private static final int MOST_MILLIS = 1000;
 
   @TempDir static Path folder;
   private static final List<Pool> servers = new ArrayList<>();
@@ -73,7 +72,7 @@ class SeveralServersResumeIT {
     Program.Ended expected = run(program);
     assertThat(expected.status()).as(expected.toString()).isZero();
     awaitAllFree();
-    CutPlan plan = CutPlan.random(seed, CUTS, ATTACH_BYTES, whole.relayed());
+    CutPlan plan = CutPlan.random(seed, Fault.RESET, CUTS, whole.relayed(), MOST_MILLIS);
     streams.follow(plan);
     Program.Ended ended = run(program);
     assertThat(ended.status()).as(ended.toString()).isZero();

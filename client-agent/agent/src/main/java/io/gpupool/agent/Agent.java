@@ -35,6 +35,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.OptionalDouble;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -143,10 +144,8 @@ public final class Agent implements AutoCloseable {
 
   /** Lets the event loop see which programs have ended by now, so that their sessions end. */
   private void noticeEnds() {
-    // Between two tasks it looks at all connections.
-    for (int task = 0; task < 2; task++) {
-      loops.submit(() -> {}).awaitUninterruptibly();
-    }
+    // It looks at all connections before it runs a task that was planned earlier.
+    loops.schedule(() -> {}, 1, TimeUnit.MILLISECONDS).awaitUninterruptibly();
   }
 
   /** Removes what a killed agent left behind, but not the socket of one that lives. */

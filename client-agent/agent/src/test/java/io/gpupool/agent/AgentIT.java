@@ -119,10 +119,10 @@ class AgentIT {
   }
 
   @Test
-  void attach_agentEnds_leaseAndWorkerEnd() throws Exception {
+  void attach_withoutAWindowAndTheAgentEnds_leaseAndWorkerEnd() throws Exception {
     start(false);
     try (Shim shim = new Shim(socket)) {
-      shim.attach(Shim.attach());
+      shim.attach(Shim.attach().put("resume_window", "0"));
       agent.close();
       await().atMost(FREE_LIMIT).until(() -> leases().isEmpty());
       assertThat(shim.readLine()).isNull();

@@ -133,6 +133,7 @@ class HoldIT {
   }
 
   @Test
+  @SuppressWarnings("try") // Closing the agent early is what is tested.
   void hold_resumedWithoutASignOfLife_isGuardedLikeThatOfTheAttach() throws Exception {
     try (Shim former = attachAndRestart(Shim.attach().put("lease", "L1.secret"));
         Agent next = start(null);

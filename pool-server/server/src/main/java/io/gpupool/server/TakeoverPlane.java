@@ -82,7 +82,7 @@ final class TakeoverPlane {
       try {
         add(session, claim.join());
       } catch (CompletionException e) {
-        lost.add(SessionRecords.lost(session, reason(e.getCause())));
+        lost.add(SessionRecords.lost(session, reason(Objects.requireNonNullElse(e.getCause(), e))));
       } catch (IOException e) {
         lost.add(SessionRecords.lost(session, reason(e)));
       }

@@ -66,12 +66,12 @@ final class KilledServer implements AutoCloseable {
   }
 
   /** Kills it as the kernel does for want of memory. */
-  void kill() throws InterruptedException {
-    process.destroyForcibly().waitFor();
+  void kill() {
+    process.destroyForcibly().onExit().join();
   }
 
   @Override
-  public void close() throws InterruptedException {
+  public void close() {
     kill();
   }
 }

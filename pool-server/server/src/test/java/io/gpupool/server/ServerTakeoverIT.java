@@ -85,8 +85,10 @@ class ServerTakeoverIT {
     return sessions().getFirst().getUsedMemoryBytes(0);
   }
 
-  private Stream<Path> left() throws IOException {
-    return Files.list(state.resolve("run")).filter(file -> !file.endsWith("lock"));
+  private List<Path> left() throws IOException {
+    try (Stream<Path> files = Files.list(state.resolve("run"))) {
+      return files.filter(file -> !file.endsWith("lock")).toList();
+    }
   }
 
   private static ProcessStart worker(SessionInfo session) {

@@ -85,19 +85,14 @@ final class Takeover {
               + session.outlivesServerMillis()
               + " ms to take it over");
     }
-    while (true) {
-      if (claim.isEmpty()) {
-        claim = listener.await(session.outlivesServerMillis());
-      }
+    while (claim.isEmpty() || !begin(claim.get())) {
+      claim = listener.await(session.outlivesServerMillis());
       if (claim.isEmpty()) {
         say("no server has taken it over in time; this worker ends");
         return false;
       }
-      if (begin(claim.get())) {
-        return true;
-      }
-      claim = Optional.empty();
     }
+    return true;
   }
 
   private boolean begin(Claim claim) {

@@ -30,4 +30,10 @@ class WorkerOptionsTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("--in-flight-bound " + millis + ": give 1 to 1000 milliseconds");
   }
+
+  @Test
+  void listen_isNowhereUnlessGiven() {
+    assertThat(parse().listen()).isNull();
+    assertThat(parse("--listen", "/run/worker.sock").listen()).isEqualTo("/run/worker.sock");
+  }
 }

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A worker as a process, under a pool-server played by the test. */
 @Timeout(120)
 abstract class WorkerProcessFixture {
-  private static final String TOKEN = "a token";
+  static final String TOKEN = "a token";
   private static final long QUOTA_BYTES = 1 << 20;
   private static final int REPLY = 1;
   static final int FATAL = 5;
@@ -38,6 +38,10 @@ abstract class WorkerProcessFixture {
 
   final String name = "gpupool-worker-test-" + ProcessHandle.current().pid();
   UnixListener listener;
+
+  /** What stands before the command line of the Java runtime. */
+  List<String> launcher = List.of();
+
   @Nullable UnixSocket socket;
 
   @SuppressWarnings("NullAway.Init") // each test starts one
@@ -71,16 +75,16 @@ abstract class WorkerProcessFixture {
   }
 
   Process startIn(Map<String, String> environment, String... arguments) throws IOException {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:+UseSerialGC",
-                "-Xmx256m",
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                System.getProperty("java.class.path"),
-                "io.gpupool.worker.WorkerMain"));
+    List<String> command = new ArrayList<>(launcher);
+    command.addAll(
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-XX:+UseSerialGC",
+            "-Xmx256m",
+            "--enable-native-access=ALL-UNNAMED",
+            "-cp",
+            System.getProperty("java.class.path"),
+            "io.gpupool.worker.WorkerMain"));
     command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command);
     builder.environment().put("GPUPOOL_WORKER_TOKEN", TOKEN);
@@ -97,6 +101,11 @@ abstract class WorkerProcessFixture {
   }
 
   void startSpareIn(Map<String, String> environment, String... options) throws Throwable {
+    assertThat(startWorkerIn(environment, options)).isEqualTo(worker.pid());
+  }
+
+  /** Starts a worker, perhaps as a child of the process; returns its process id. */
+  long startWorkerIn(Map<String, String> environment, String... options) throws Throwable {
     List<String> arguments = new ArrayList<>(List.of("--control", "@" + name));
     arguments.addAll(List.of(options));
     worker = startIn(environment, arguments.toArray(String[]::new));
@@ -106,8 +115,8 @@ abstract class WorkerProcessFixture {
     TextMessage hello = control.receive().orElseThrow();
     assertThat(hello.type()).isEqualTo("hello");
     assertThat(hello.get("token")).contains(TOKEN);
-    assertThat(hello.get("pid")).contains(Long.toString(worker.pid()));
     assertThat(control.receive().orElseThrow().type()).isEqualTo("ready");
+    return Long.parseLong(hello.require("pid"));
   }
 
   int attach() throws IOException {

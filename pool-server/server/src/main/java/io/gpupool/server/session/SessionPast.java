@@ -28,7 +28,6 @@ record SessionPast(long openedAtNanos, List<Long> grantedBefore) {
   static SessionPast of(SessionRecord.Past past, Timers timers) {
     long ageMillis = Math.max(0, timers.wallMillis() - past.openedAtMillis());
     return new SessionPast(
-        timers.nowNanos() - TimeUnit.MILLISECONDS.toNanos(ageMillis),
-        past.grantedBefore());
+        timers.nowNanos() - TimeUnit.MILLISECONDS.toNanos(ageMillis), past.grantedBefore());
   }
 }

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
@@ -124,9 +125,9 @@ public final class RunDirectory implements AutoCloseable {
       Map<String, Object> read =
           Files.readAttributes(path, "unix:isDirectory,uid,mode", LinkOption.NOFOLLOW_LINKS);
       return new Facts(
-          (boolean) read.get("isDirectory"),
-          Integer.toUnsignedLong((int) read.get("uid")),
-          (int) read.get("mode"));
+          (boolean) Objects.requireNonNull(read.get("isDirectory")),
+          Integer.toUnsignedLong((int) Objects.requireNonNull(read.get("uid"))),
+          (int) Objects.requireNonNull(read.get("mode")));
     }
   }
 

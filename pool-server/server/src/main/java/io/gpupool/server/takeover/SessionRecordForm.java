@@ -107,9 +107,7 @@ final class SessionRecordForm {
                 record.getRecordedAtMillis(),
                 record.getLeaseAgeMillis(),
                 record.getGrantedNanosList())),
-        new SessionRecord.Past(
-            record.getOpenedAtMillis(),
-            record.getGrantedBeforeNanosList()));
+        new SessionRecord.Past(record.getOpenedAtMillis(), record.getGrantedBeforeNanosList()));
   }
 
   static ProcessStart process(RunningSessionRecord record) {

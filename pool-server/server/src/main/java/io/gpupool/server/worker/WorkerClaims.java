@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 /** The claims of a server that starts to the workers that its former process has left. */
 public final class WorkerClaims {
   /** How long a worker has to answer and to repeat what it shares. */
-  private static final long LIMIT_SECONDS = 2;
+  private static final long LIMIT_SECONDS = 10;
 
   private final RunDirectory run;
   private final WorkerPool workers;

@@ -11,7 +11,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
@@ -74,20 +73,29 @@ public final class ClaimListener {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
     try {
       TextMessage message = receive(socket, deadline);
+      // Before any judgement: whoever sends it need not find the connection closed.
+      UnixSocket inbox = message.get("inbox").isPresent() ? inbox(socket, deadline) : null;
       Optional<String> refusal = refusal(message);
-      if (refusal.isPresent()) {
-        socket.write(refused(refusal.get()).encode());
-        return Optional.empty();
+      if (refusal.isEmpty()) {
+        return Optional.of(new Claim(socket, inbox));
       }
-      await(socket, deadline);
-      OptionalInt inbox = socket.receiveDescriptor();
-      return inbox.isPresent()
-          ? Optional.of(new Claim(socket, new UnixSocket(inbox.getAsInt())))
-          : Optional.empty();
+      if (inbox != null) {
+        inbox.close();
+      }
+      socket.write(refused(refusal.get()).encode());
+      return Optional.empty();
     } catch (IOException | WireException e) {
       // Whoever it is does not speak as a server does.
       return Optional.empty();
     }
+  }
+
+  private static UnixSocket inbox(UnixSocket socket, long deadline) throws IOException {
+    await(socket, deadline);
+    return new UnixSocket(
+        socket
+            .receiveDescriptor()
+            .orElseThrow(() -> new IOException("the connection ended before the inbox")));
   }
 
   private Optional<String> refusal(TextMessage message) {

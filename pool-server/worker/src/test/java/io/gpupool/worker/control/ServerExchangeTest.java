@@ -12,6 +12,7 @@ import io.gpupool.worker.session.exchange.Exchange.Kind;
 import io.gpupool.worker.session.exchange.Exchange.Offer;
 import io.gpupool.worker.session.exchange.NotSharedException;
 import io.gpupool.worker.session.exchange.Token;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -71,6 +72,145 @@ class ServerExchangeTest {
           });
       assertThat(exchange.offer(offer)).isEqualTo(TOKEN);
       Posix.close(server.join());
+    }
+  }
+
+  /** A server's answers to a worker, by the thread of the test. */
+  private static final class Server {
+    final UnixSocket socket;
+    final UnixSocket inbox;
+    final Claim workersEnds;
+    final ControlLink link;
+
+    Server() {
+      int[] sockets = Posix.socketPair();
+      int[] inboxes = Posix.socketPair();
+      socket = new UnixSocket(sockets[0]);
+      inbox = new UnixSocket(inboxes[0]);
+      workersEnds = new Claim(new UnixSocket(sockets[1]), new UnixSocket(inboxes[1]));
+      link = new ControlLink(socket);
+    }
+
+    TextMessage next(String what) throws Exception {
+      TextMessage message = link.receive().orElseThrow();
+      assertThat(message.get("what")).contains(what);
+      if (message.get("descriptor").isPresent()) {
+        Posix.close(inbox.receiveDescriptor().orElseThrow());
+      }
+      return message;
+    }
+
+    void close() {
+      socket.close();
+      inbox.close();
+    }
+  }
+
+  private static TextMessage.Builder answer(TextMessage request) throws Exception {
+    return TextMessage.ofType("shared").put("request", request.require("request"));
+  }
+
+  @Test
+  void repeat_afterATakeover_tellsWhatIsSharedAndHeldNow() throws Exception {
+    Server first = new Server();
+    Server second = new Server();
+    ControlLink worker = new ControlLink(first.workersEnds.socket());
+    worker.handOverBy(first.workersEnds.inbox());
+    ServerExchange exchange = new ServerExchange(worker);
+    int[] file = Posix.socketPair();
+    Offer offer = new Offer(Kind.BLOCK, 1, 4096, file[0], new byte[] {7});
+    Token withdrawn = new Token(5, 6, 7, 8);
+    Token freed = new Token(9, 9, 9, 9);
+    Token held = new Token(2, 2, 2, 2);
+
+    for (Token token : List.of(TOKEN, withdrawn, freed)) {
+      var asked = CompletableFuture.supplyAsync(() -> offered(exchange, offer));
+      TextMessage request = first.next("offer");
+      exchange.answered(answer(request).put("token", token.text()).build(), null);
+      assertThat(asked.join()).isEqualTo(token);
+    }
+    for (int i = 0; i < 3; i++) {
+      var asked = CompletableFuture.runAsync(() -> taken(exchange, held));
+      TextMessage request = first.next("take");
+      exchange.answered(
+          answer(request).put("gpu", 1).put("bytes", 64).put("handle", "07").build(), null);
+      asked.join();
+    }
+    exchange.giveBack(held);
+    first.next("back");
+    var stays = CompletableFuture.supplyAsync(() -> exchange.withdraw(withdrawn));
+    exchange.answered(answer(first.next("withdraw")).put("taken", 1).build(), null);
+    assertThat(stays.join()).isFalse();
+    var goes = CompletableFuture.supplyAsync(() -> exchange.withdraw(freed));
+    exchange.answered(answer(first.next("withdraw")).build(), null);
+    assertThat(goes.join()).isTrue();
+    Posix.close(file[0]);
+    Posix.close(file[1]);
+    first.close();
+
+    worker.lose();
+    worker.replace(second.workersEnds, exchange::repeat);
+
+    TextMessage again = second.next("offer");
+    assertThat(again.fields())
+        .containsEntry("token", TOKEN.text())
+        .containsEntry("kind", "block")
+        .containsEntry("gpu", "1")
+        .containsEntry("bytes", "4096")
+        .containsEntry("handle", "07")
+        .containsEntry("descriptor", "1")
+        .doesNotContainKeys("withdrawn", "request");
+    assertThat(second.next("offer").fields())
+        .containsEntry("token", withdrawn.text())
+        .containsEntry("withdrawn", "1");
+    assertThat(second.next("take").fields())
+        .containsEntry("token", held.text())
+        .containsEntry("kind", "event")
+        .containsEntry("gpu", "1")
+        .containsEntry("bytes", "64")
+        .containsEntry("held", "1")
+        .containsEntry("times", "2")
+        .doesNotContainKey("request");
+    second.close();
+  }
+
+  @Test
+  void request_thatTheFormerServerDidNotAnswer_isAnsweredByTheNext() throws Exception {
+    Server first = new Server();
+    Server second = new Server();
+    ControlLink worker = new ControlLink(first.workersEnds.socket());
+    worker.handOverBy(first.workersEnds.inbox());
+    ServerExchange exchange = new ServerExchange(worker);
+    int[] file = Posix.socketPair();
+    Offer offer = new Offer(Kind.BLOCK, 0, 4096, file[0], new byte[0]);
+    var asked = CompletableFuture.supplyAsync(() -> offered(exchange, offer));
+    TextMessage unanswered = first.next("offer");
+    first.close();
+
+    worker.lose();
+    worker.replace(second.workersEnds, exchange::repeat);
+    TextMessage request = second.next("offer");
+    assertThat(request).isEqualTo(unanswered);
+    exchange.answered(answer(request).put("token", TOKEN.text()).build(), null);
+    assertThat(asked.join()).isEqualTo(TOKEN);
+    Posix.close(file[0]);
+    Posix.close(file[1]);
+    second.close();
+  }
+
+  private static Token offered(ServerExchange exchange, Offer offer) {
+    try {
+      return exchange.offer(offer);
+    } catch (NotSharedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static void taken(ServerExchange exchange, Token token) {
+    try {
+      exchange.take(token, Kind.EVENT).closeDescriptor();
+    } catch (NotSharedException e) {
+      throw new AssertionError(e);
     }
   }
 

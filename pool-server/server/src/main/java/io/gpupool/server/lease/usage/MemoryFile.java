@@ -6,12 +6,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 
 /** A file in memory alone, by which the server knows it again when a worker hands it back. */
 public record MemoryFile(long device, long inode) {
   static MemoryFile of(int descriptor) throws IOException {
     Map<String, Object> facts = facts(descriptor);
-    return new MemoryFile((long) facts.get("dev"), (long) facts.get("ino"));
+    return new MemoryFile(
+        (long) Objects.requireNonNull(facts.get("dev")),
+        (long) Objects.requireNonNull(facts.get("ino")));
   }
 
   /**
