@@ -29,7 +29,10 @@ record RecordedStream(byte[] attach, List<byte[]> frames) {
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
     try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       server.bind(UnixDomainSocketAddress.of(tap));
-      try (Program program = agent.program(command).with("GPUPOOL_AGENT", tap).start();
+      // Only a stream that cannot be resumed is relayed on the agent's own connection.
+      Program.Builder tapped =
+          agent.program(command).with("GPUPOOL_AGENT", tap).with("GPUPOOL_RESUME_WINDOW", "0");
+      try (Program program = tapped.start();
           SocketChannel client = server.accept();
           SocketChannel toAgent = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()))) {
         Thread answers = Thread.ofPlatform().start(() -> pump(toAgent, client, null));

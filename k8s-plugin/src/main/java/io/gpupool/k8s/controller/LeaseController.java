@@ -19,10 +19,12 @@ import io.gpupool.runtime.EventLoop;
 import io.gpupool.runtime.Timers;
 import io.grpc.ManagedChannel;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -63,7 +65,14 @@ public final class LeaseController implements AutoCloseable {
     tenants =
         new NamespaceTenants(
             connections, options.holder(), loop, times, random, tenant -> refresh(tenant));
-    Port port = new Port(releases);
+    DisconnectedSessions disconnected =
+        new DisconnectedSessions(
+            connections::listDisconnected,
+            loop,
+            times.reports().disconnected(),
+            this::isInContact,
+            leases -> refreshHolders(leases));
+    Port port = new Port(releases, disconnected);
     pods =
         new Pods(
             new PodLeases.SharedServices(port, writer, loop, times, random),
@@ -73,19 +82,13 @@ public final class LeaseController implements AutoCloseable {
             requests);
     OrphanedLeaseCollector collector =
         new OrphanedLeaseCollector(
-            connections,
-            releases,
-            pods,
-            api,
-            calls,
-            loop,
-            options,
-            () -> isReady() && !pods.isApart());
+            connections, releases, pods, api, calls, loop, options, this::isInContact);
     port.collector = collector;
     contact = new ApiServerHealth(api, calls, loop, times, new OfContact(collector));
     informers = Informers.start(client, loop, new Watched());
     loop.execute(() -> {
       contact.start();
+      disconnected.start();
       begin(collector);
     });
   }
@@ -122,6 +125,14 @@ public final class LeaseController implements AutoCloseable {
     pods.refresh(tenant);
   }
 
+  private void refreshHolders(Set<String> leases) {
+    pods.refreshHolders(leases);
+  }
+
+  private boolean isInContact() {
+    return isReady() && !pods.isApart();
+  }
+
   /** Returns whether the cluster's pods, namespaces and nodes are known. */
   public boolean isReady() {
     Informers watched = informers;
@@ -153,10 +164,12 @@ public final class LeaseController implements AutoCloseable {
   /** The pods' access to the pool. */
   private final class Port implements LeasePool {
     private final Releases releases;
+    private final DisconnectedSessions disconnected;
     private @Nullable OrphanedLeaseCollector collector;
 
-    private Port(Releases releases) {
+    private Port(Releases releases, DisconnectedSessions disconnected) {
       this.releases = releases;
+      this.disconnected = disconnected;
     }
 
     @Override
@@ -167,6 +180,11 @@ public final class LeaseController implements AutoCloseable {
     @Override
     public void release(String lease, String reason, Runnable done) {
       releases.release(lease, reason, done);
+    }
+
+    @Override
+    public Optional<Instant> disconnectedUntil(String lease) {
+      return disconnected.until(lease);
     }
 
     @Override

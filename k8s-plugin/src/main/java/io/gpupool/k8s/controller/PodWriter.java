@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  */
 final class PodWriter implements PodLeases.Reporter {
   private static final Set<Reason> URGENT =
-      Set.of(Reason.GRANTED, Reason.REFUSED, Reason.GIVEN_BACK);
+      Set.of(Reason.GRANTED, Reason.DISCONNECTED, Reason.REFUSED, Reason.GIVEN_BACK);
 
   /** The number of pods up to which places are kept as fresh as the options say. */
   private static final int PODS = 100;

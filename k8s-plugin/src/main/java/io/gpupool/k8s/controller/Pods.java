@@ -20,6 +20,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -152,6 +153,14 @@ final class Pods {
         refresh(pod);
       }
     }
+  }
+
+  /** Updates the pods that have one of these leases. */
+  void refreshHolders(Set<String> leases) {
+    byUid.values().stream()
+        .filter(pod -> pod.leases.hasAny(leases))
+        .toList()
+        .forEach(this::refresh);
   }
 
   private boolean isOver(Managed pod) {

@@ -6,6 +6,8 @@ import io.gpupool.client.lease.LeaseConnections;
 import io.gpupool.client.lease.LeaseEventCall;
 import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.ListRequest;
+import io.gpupool.control.v1.ListSessionsReply;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.k8s.controller.lease.LeasePool;
@@ -52,6 +54,11 @@ final class PoolCalls {
         .withExecutor(thread)
         .withMaxInboundMessageSize(MAX_ANSWER_BYTES)
         .withDeadlineAfter(CALL_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Lists the sessions whose connection is lost. */
+  void listDisconnected(StreamObserver<ListSessionsReply> answer) {
+    pool().listSessions(ListRequest.newBuilder().setDisconnected(true).build(), answer);
   }
 
   /** Asks for a lease and holds it. */

@@ -43,7 +43,10 @@ final class TestPool implements AutoCloseable {
           new ControllerOptions.Pauses(Duration.ofMillis(20), Duration.ofMillis(200)),
           new ControllerOptions.Pauses(Duration.ofMillis(200), Duration.ofMillis(500)),
           new ControllerOptions.Reports(
-              Duration.ofMillis(200), Duration.ofMillis(500), Duration.ofMillis(50)));
+              Duration.ofMillis(200),
+              Duration.ofMillis(500),
+              Duration.ofMillis(50),
+              Duration.ofMillis(200)));
   static final ControllerOptions OPTIONS =
       new ControllerOptions("test", Duration.ofMinutes(10), QUICK);
 
@@ -68,31 +71,35 @@ final class TestPool implements AutoCloseable {
   }
 
   ManagedChannel connect() {
-    return connect(request -> {});
+    return connect((LeaseRequest request) -> {});
   }
 
   /** A connection that tells which leases are asked for. */
   ManagedChannel connect(Consumer<LeaseRequest> asked) {
+    return connect(
+        new ClientInterceptor() {
+          @Override
+          public <Q, A> ClientCall<Q, A> interceptCall(
+              MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+            return new ForwardingClientCall.SimpleForwardingClientCall<>(
+                next.newCall(method, options)) {
+              @Override
+              public void sendMessage(Q message) {
+                if (message instanceof LeaseRequest request) {
+                  asked.accept(request);
+                }
+                super.sendMessage(message);
+              }
+            };
+          }
+        });
+  }
+
+  ManagedChannel connect(ClientInterceptor between) {
     return NettyChannelBuilder.forAddress("127.0.0.1", port)
         .usePlaintext()
         .keepAliveTime(5, TimeUnit.SECONDS)
-        .intercept(
-            new ClientInterceptor() {
-              @Override
-              public <Q, A> ClientCall<Q, A> interceptCall(
-                  MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
-                return new ForwardingClientCall.SimpleForwardingClientCall<>(
-                    next.newCall(method, options)) {
-                  @Override
-                  public void sendMessage(Q message) {
-                    if (message instanceof LeaseRequest request) {
-                      asked.accept(request);
-                    }
-                    super.sendMessage(message);
-                  }
-                };
-              }
-            })
+        .intercept(between)
         .build();
   }
 

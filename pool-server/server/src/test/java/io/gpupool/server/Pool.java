@@ -9,6 +9,8 @@ import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
+import io.gpupool.control.v1.ResumeSessionReply;
+import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.gpu.GpuSpec;
 import io.gpupool.server.limits.ServerLimits;
@@ -241,7 +243,7 @@ public final class Pool implements AutoCloseable {
     }
   }
 
-  OpenSessionReply session(Lease lease) {
+  public OpenSessionReply session(Lease lease) {
     return stub.openSession(
         OpenSessionRequest.newBuilder()
             .setLeaseId(lease.getId())
@@ -250,10 +252,35 @@ public final class Pool implements AutoCloseable {
   }
 
   /** A call stream whose handshake was answered. */
-  Stream connect(OpenSessionReply session) throws Exception {
+  public Stream connect(OpenSessionReply session) throws Exception {
     Stream stream = new Stream(server.dataPort());
     stream.socket.getOutputStream().write(hello(session).encode());
     return stream;
+  }
+
+  /** A further call stream of a session, with the key of a call to {@link #resume}. */
+  public Stream connect(OpenSessionReply opened, byte[] resumeKey) throws Exception {
+    Stream stream = new Stream(server.dataPort());
+    stream
+        .socket
+        .getOutputStream()
+        .write(
+            ClientHello.resuming(
+                    1,
+                    1,
+                    SessionId.ofBytes(opened.getSessionId().toByteArray()),
+                    SessionKey.ofBytes(resumeKey))
+                .encode());
+    return stream;
+  }
+
+  /** The right to connect once more to a session. */
+  public ResumeSessionReply resume(OpenSessionReply opened) {
+    return stub.resumeSession(
+        ResumeSessionRequest.newBuilder()
+            .setSessionId(opened.getSessionId())
+            .setSessionKey(opened.getSessionKey())
+            .build());
   }
 
   static ClientHello hello(OpenSessionReply session) throws Exception {
@@ -271,7 +298,7 @@ public final class Pool implements AutoCloseable {
   }
 
   /** The program's end of a call stream. */
-  static final class Stream implements AutoCloseable {
+  public static final class Stream implements AutoCloseable {
     final Socket socket;
     private @Nullable BufferedReader lines;
 
@@ -281,7 +308,7 @@ public final class Pool implements AutoCloseable {
       socket.setTcpNoDelay(true);
     }
 
-    ServerHello answer() throws Exception {
+    public ServerHello answer() throws Exception {
       byte[] header = socket.getInputStream().readNBytes(ServerHello.HEADER_BYTES);
       byte[] text = socket.getInputStream().readNBytes(ServerHello.textBytes(header));
       byte[] all = java.util.Arrays.copyOf(header, header.length + text.length);
@@ -290,7 +317,7 @@ public final class Pool implements AutoCloseable {
     }
 
     /** Sends a line to the test worker and reads its answer; null when the stream has ended. */
-    @Nullable String say(String line) throws IOException {
+    public @Nullable String say(String line) throws IOException {
       if (lines == null) {
         lines =
             new BufferedReader(

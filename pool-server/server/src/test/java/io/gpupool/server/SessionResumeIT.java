@@ -10,13 +10,8 @@ import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
-import io.gpupool.control.v1.ResumeSessionReply;
-import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.control.v1.SessionInfo;
-import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
-import io.gpupool.wire.SessionId;
-import io.gpupool.wire.SessionKey;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
@@ -50,12 +45,18 @@ class SessionResumeIT {
     }
     await().atMost(LIMIT).until(() -> only().getState() == SessionInfo.State.STATE_DISCONNECTED);
     SessionInfo disconnected = only();
+    assertThat(lost())
+        .singleElement()
+        .extracting(SessionInfo::getId)
+        .isEqualTo(disconnected.getId());
     assertThat(disconnected.getResumeMillisLeft()).isBetween(1L, opened.getResumeWindowMillis());
-    try (Pool.Stream second = connect(opened, resume(opened).getResumeKey().toByteArray())) {
+    try (Pool.Stream second =
+        pool.connect(opened, pool.resume(opened).getResumeKey().toByteArray())) {
       assertThat(second.answer()).isEqualTo(ServerHello.accepted(1));
       assertThat(second.say("echo again")).isEqualTo("again");
       await().atMost(LIMIT).until(() -> only().getState() == SessionInfo.State.STATE_ATTACHED);
       assertThat(only().hasResumeMillisLeft()).isFalse();
+      assertThat(lost()).isEmpty();
       assertThat(only().getWorkerPid()).isEqualTo(disconnected.getWorkerPid());
     }
     end(held);
@@ -68,9 +69,9 @@ class SessionResumeIT {
     try (Pool.Stream first = pool.connect(opened)) {
       assertThat(first.answer().isAccepted()).isTrue();
       assertThat(first.say("stay")).isEqualTo("ok");
-      byte[] key = resume(opened).getResumeKey().toByteArray();
-      try (Pool.Stream second = connect(opened, key);
-          Pool.Stream replay = connect(opened, key)) {
+      byte[] key = pool.resume(opened).getResumeKey().toByteArray();
+      try (Pool.Stream second = pool.connect(opened, key);
+          Pool.Stream replay = pool.connect(opened, key)) {
         List<Integer> answers = List.of(second.answer().status(), replay.answer().status());
         assertThat(answers)
             .as("whichever came first")
@@ -90,7 +91,7 @@ class SessionResumeIT {
     }
     await().atMost(LIMIT).until(() -> only().getState() == SessionInfo.State.STATE_DISCONNECTED);
     pool.stub.endSession(EndSessionRequest.newBuilder().setId(only().getId()).build());
-    assertThatThrownBy(() -> resume(opened)).hasMessageContaining("NOT_FOUND");
+    assertThatThrownBy(() -> pool.resume(opened)).hasMessageContaining("NOT_FOUND");
     end(held);
   }
 
@@ -104,29 +105,6 @@ class SessionResumeIT {
     await().atMost(LIMIT).until(() -> sessions().isEmpty());
   }
 
-  private static Pool.Stream connect(OpenSessionReply opened, byte[] resumeKey) throws Exception {
-    Pool.Stream stream = new Pool.Stream(pool.server.dataPort());
-    stream
-        .socket
-        .getOutputStream()
-        .write(
-            ClientHello.resuming(
-                    1,
-                    1,
-                    SessionId.ofBytes(opened.getSessionId().toByteArray()),
-                    SessionKey.ofBytes(resumeKey))
-                .encode());
-    return stream;
-  }
-
-  private static ResumeSessionReply resume(OpenSessionReply opened) {
-    return pool.stub.resumeSession(
-        ResumeSessionRequest.newBuilder()
-            .setSessionId(opened.getSessionId())
-            .setSessionKey(opened.getSessionKey())
-            .build());
-  }
-
   private static SessionInfo only() {
     assertThat(sessions()).hasSize(1);
     return sessions().getFirst();
@@ -134,6 +112,12 @@ class SessionResumeIT {
 
   private static List<SessionInfo> sessions() {
     return pool.stub.listSessions(ListRequest.getDefaultInstance()).getSessionsList();
+  }
+
+  private static List<SessionInfo> lost() {
+    return pool.stub
+        .listSessions(ListRequest.newBuilder().setDisconnected(true).build())
+        .getSessionsList();
   }
 
   private static LeaseRequest.Builder half() {

@@ -146,7 +146,7 @@ final class SessionHold {
 
   private CompletableFuture<Void> ended(boolean byProgram) {
     if (!byProgram) {
-      lease.letGo();
+      lease.releaseHold();
       return CompletableFuture.completedFuture(null);
     }
     boolean leaseEnds = lease.endsWithProgram();

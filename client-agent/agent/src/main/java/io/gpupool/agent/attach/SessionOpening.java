@@ -230,7 +230,7 @@ final class SessionOpening {
 
   private CompletableFuture<Void> ended() {
     if (goOnAlone()) {
-      lease.letGo();
+      lease.releaseHold();
       return CompletableFuture.completedFuture(null);
     }
     boolean leaseEnds = lease.endsWithProgram();

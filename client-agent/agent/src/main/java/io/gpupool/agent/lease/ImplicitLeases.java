@@ -133,13 +133,13 @@ public final class ImplicitLeases {
     }
 
     /** Leaves the lease to the next agent that the program finds. */
-    void letGo() {
+    void releaseHold() {
       if (--lease.users > 0) {
         return;
       }
       forget(key, lease.asking);
       lease.asking.cancel(false);
-      lease.asking.thenAccept(HeldLease::letGo);
+      lease.asking.thenAccept(HeldLease::releaseHold);
     }
   }
 }

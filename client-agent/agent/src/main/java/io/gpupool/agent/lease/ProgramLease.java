@@ -87,9 +87,9 @@ public final class ProgramLease {
   }
 
   /** Ends the program's part in a lease of its own, which is left to the program's next agent. */
-  public void letGo() {
+  public void releaseHold() {
     if (own != null) {
-      own.letGo();
+      own.releaseHold();
     }
   }
 

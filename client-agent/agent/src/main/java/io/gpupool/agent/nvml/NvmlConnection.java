@@ -51,7 +51,7 @@ public final class NvmlConnection extends ChannelInboundHandlerAdapter {
 
   private void end() {
     if (agentEnds.getAsBoolean()) {
-      lease.letGo();
+      lease.releaseHold();
       lease.forget();
     } else {
       lease.release().whenComplete((done, failure) -> lease.forget());

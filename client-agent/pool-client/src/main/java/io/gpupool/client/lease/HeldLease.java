@@ -21,5 +21,5 @@ public interface HeldLease {
   CompletableFuture<Void> release();
 
   /** Holds the lease no longer, and leaves it to the next holder: the pool waits for one. */
-  void letGo();
+  void releaseHold();
 }

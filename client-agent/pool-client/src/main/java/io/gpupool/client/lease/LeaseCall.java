@@ -136,7 +136,7 @@ public final class LeaseCall implements HeldLease {
                 PoolRequestException.Cause.REFUSED, "the lease has ended: " + reason)));
     granted.whenComplete((result, failure) -> {
       if (granted.isCancelled()) {
-        letGo();
+        releaseHold();
       }
     });
     holdAgain();
@@ -204,7 +204,7 @@ public final class LeaseCall implements HeldLease {
   }
 
   @Override
-  public void letGo() {
+  public void releaseHold() {
     released = true;
     cancel("left to the next holder");
   }

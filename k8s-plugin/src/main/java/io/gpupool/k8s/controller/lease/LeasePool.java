@@ -3,6 +3,8 @@ package io.gpupool.k8s.controller.lease;
 
 import io.gpupool.client.lease.LeaseEventStream;
 import io.gpupool.control.v1.LeaseRequest;
+import java.time.Instant;
+import java.util.Optional;
 
 /** A pool as the leases of one pod see it. Called, and calls back, on the controller's thread. */
 public interface LeasePool {
@@ -15,6 +17,12 @@ public interface LeasePool {
    * @param done run once it has ended or no longer exists
    */
   void release(String lease, String reason, Runnable done);
+
+  /**
+   * Returns until when a program may come back to a lease that has lost its connection, the first
+   * if several have; empty: none has.
+   */
+  Optional<Instant> disconnectedUntil(String lease);
 
   /** Starts a sweep soon, for leases that may have been granted when nobody listened any more. */
   void sweepSoon();

@@ -7,7 +7,9 @@ import io.gpupool.k8s.controller.pod.PodState;
 import io.gpupool.k8s.controller.pod.PodState.Reason;
 import io.gpupool.runtime.Timers;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * controller's thread.
  */
 final class PodEvents {
+  private static final Set<Reason> WARNINGS =
+      EnumSet.of(Reason.REFUSED, Reason.GIVEN_BACK, Reason.DISCONNECTED);
+
   private final PodLeases.SharedServices services;
   private final Map<Reason, Long> atNanos = new EnumMap<>(Reason.class);
   private final Map<Reason, String> texts = new EnumMap<>(Reason.class);
@@ -34,7 +39,10 @@ final class PodEvents {
     for (Reason reason : Reason.values()) {
       if (reason.text().equals(told.reason())) {
         atNanos.put(reason, services.timers().nowNanos());
-        texts.put(reason, withoutPlace(told.message()));
+        // A grant was told before a connection was lost.
+        texts.put(
+            reason == Reason.DISCONNECTED ? Reason.GRANTED : reason,
+            PodTexts.withoutDetails(told.message()));
         return reason;
       }
     }
@@ -67,25 +75,25 @@ final class PodEvents {
     if (reason == Reason.UNREACHABLE) {
       return;
     }
-    String text = withoutPlace(state.message());
+    String text = PodTexts.withoutDetails(state.message());
     long nowNanos = services.timers().nowNanos();
     Long before = atNanos.get(reason);
+    boolean repeated =
+        before != null && nowNanos - before < services.times().reports().repeated().toNanos();
+    boolean changed = !text.equals(texts.get(reason));
     boolean news =
-        reason == Reason.GRANTED
-            ? !text.equals(texts.get(reason)) || last != reason
-            : before == null
-                || !text.equals(texts.get(reason))
-                    && nowNanos - before >= services.times().reports().repeated().toNanos();
+        switch (reason) {
+          case GRANTED -> changed || last != Reason.GRANTED && last != Reason.DISCONNECTED;
+          case DISCONNECTED -> !repeated;
+          default -> before == null || changed && !repeated;
+        };
     if (news) {
       atNanos.put(reason, nowNanos);
       texts.put(reason, text);
-      boolean warning = reason == Reason.REFUSED || reason == Reason.GIVEN_BACK;
-      services.reporter().event(pod, warning, "Lease" + reason.text(), state.message());
+      services
+          .reporter()
+          .event(pod, WARNINGS.contains(reason), "Lease" + reason.text(), state.message());
     }
-  }
-
-  private static String withoutPlace(String message) {
-    return message.replaceAll("place \\d+ in the queue: ", "");
   }
 
   void lost(PodKey pod, String container, String lease, String reason, boolean started) {

@@ -14,6 +14,7 @@ import io.gpupool.runtime.BackOff;
 import io.gpupool.runtime.Timers;
 import io.grpc.Status;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
@@ -95,6 +96,16 @@ public final class PodLease {
   /** Returns the lease that it has, as far as is known. */
   public Optional<Lease> lease() {
     return Optional.ofNullable(lease);
+  }
+
+  /**
+   * Returns until when a program may come back that has lost its connection; empty: none has, or
+   * the lease is not held.
+   */
+  Optional<Instant> disconnectedUntil() {
+    return state == State.HELD
+        ? lease().flatMap(held -> pool.disconnectedUntil(held.getId()))
+        : Optional.empty();
   }
 
   /** Returns why it waits, is refused, or cannot be asked for. */

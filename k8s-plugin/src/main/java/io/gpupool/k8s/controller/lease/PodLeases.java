@@ -16,6 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
@@ -99,6 +100,13 @@ public final class PodLeases {
 
   public List<PodLease> claims() {
     return claims;
+  }
+
+  /** Returns whether it has one of these leases. */
+  public boolean hasAny(Set<String> leases) {
+    return claims.stream()
+        .flatMap(claim -> claim.lease().stream())
+        .anyMatch(lease -> leases.contains(lease.getId()));
   }
 
   Optional<PodState> state() {

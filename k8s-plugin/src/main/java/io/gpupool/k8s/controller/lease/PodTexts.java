@@ -4,7 +4,10 @@ package io.gpupool.k8s.controller.lease;
 import io.gpupool.k8s.controller.pod.PodState;
 import io.gpupool.k8s.controller.pod.PodState.Reason;
 import java.time.Duration;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
@@ -12,6 +15,11 @@ import java.util.stream.Collectors;
 
 /** The texts that report a pod's state, made from the states of its leases. */
 final class PodTexts {
+  private static final String LOST =
+      "the connection of a program was lost, and may come back until ";
+  private static final DateTimeFormatter TIME =
+      DateTimeFormatter.ofPattern("HH:mm:ss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
+
   private PodTexts() {}
 
   /** Returns the state; empty while nothing is known. */
@@ -30,15 +38,7 @@ final class PodTexts {
       return Optional.of(new PodState(Reason.GRANTED, "it needs no lease any more", leases, true));
     }
     if (claims.stream().allMatch(claim -> claim.state() == PodLease.State.HELD)) {
-      return Optional.of(
-          new PodState(
-              Reason.GRANTED,
-              texts(
-                  claims,
-                  claims,
-                  claim -> GrantText.of(claim.lease().orElseThrow(), claim.wanted().request())),
-              leases,
-              true));
+      return Optional.of(granted(claims, leases));
     }
     return state(claims, PodLease.State.REFUSED, Reason.REFUSED, PodLease::reason, leases)
         .or(() -> state(claims, PodLease.State.AWAY, Reason.UNREACHABLE, PodLease::reason, leases))
@@ -49,6 +49,32 @@ final class PodTexts {
                 Reason.QUEUED,
                 claim -> "place " + claim.place() + " in the queue: " + claim.reason(),
                 leases));
+  }
+
+  private static PodState granted(List<PodLease> claims, Map<String, String> leases) {
+    String granted =
+        texts(
+            claims,
+            claims,
+            claim -> GrantText.of(claim.lease().orElseThrow(), claim.wanted().request()));
+    List<PodLease> lost =
+        claims.stream().filter(claim -> claim.disconnectedUntil().isPresent()).toList();
+    if (lost.isEmpty()) {
+      return new PodState(Reason.GRANTED, granted, leases, true);
+    }
+    String until =
+        texts(claims, lost, claim -> LOST + TIME.format(claim.disconnectedUntil().orElseThrow()));
+    return new PodState(Reason.DISCONNECTED, granted + "; " + until, leases, true);
+  }
+
+  /**
+   * Returns a message without the parts that change while its pod stays in the same state, or only
+   * loses connections.
+   */
+  static String withoutDetails(String message) {
+    return message
+        .replaceAll("; (container \\S+: )?" + LOST + ".*", "")
+        .replaceAll("place \\d+ in the queue: ", "");
   }
 
   /** Returns the state of a pod that no node has taken for so long. */

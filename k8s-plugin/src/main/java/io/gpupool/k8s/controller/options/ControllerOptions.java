@@ -44,7 +44,11 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
             Duration.ofSeconds(60),
             new Pauses(Duration.ofMillis(200), Duration.ofSeconds(20)),
             new Pauses(Duration.ofSeconds(30), Duration.ofMinutes(10)),
-            new Reports(Duration.ofSeconds(10), Duration.ofMinutes(5), Duration.ofMillis(500)));
+            new Reports(
+                Duration.ofSeconds(10),
+                Duration.ofMinutes(5),
+                Duration.ofMillis(500),
+                Duration.ofSeconds(5)));
   }
 
   /**
@@ -70,8 +74,10 @@ public record ControllerOptions(String cluster, Duration grace, Times times) {
    * @param position how often a waiting pod's position is written at most
    * @param repeated how often a pod has an event of the same kind at most
    * @param quiet how long a request may wait before that is written at all
+   * @param disconnected how often the pool is asked which sessions have lost their connection
    */
-  public record Reports(Duration position, Duration repeated, Duration quiet) {}
+  public record Reports(
+      Duration position, Duration repeated, Duration quiet, Duration disconnected) {}
 
   public ControllerOptions {
     if (cluster.isBlank()) {

@@ -18,6 +18,8 @@ public record PodState(Reason reason, String message, Map<String, String> leases
     GIVEN_BACK("GivenBack"),
     UNREACHABLE("Unreachable"),
     GRANTED("Granted"),
+    /** The pod has its leases, and a program on them has lost its connection for now. */
+    DISCONNECTED("Disconnected"),
     /** The pod has ended. */
     ENDED("Ended");
 
@@ -42,7 +44,8 @@ public record PodState(Reason reason, String message, Map<String, String> leases
     return new PodState(Reason.ENDED, "the pod has ended, and its leases with it", Map.of(), false);
   }
 
+  /** Returns whether the pod has all leases that it needs. */
   public boolean isGranted() {
-    return reason == Reason.GRANTED;
+    return reason == Reason.GRANTED || reason == Reason.DISCONNECTED;
   }
 }

@@ -24,12 +24,14 @@ import io.gpupool.k8s.request.Names;
 import io.gpupool.k8s.request.PodRequest;
 import io.grpc.Status;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
@@ -44,6 +46,7 @@ class PodLeasesTest {
   private Map<String, GpuRequest> asked = Map.of("main", TestCluster.part("0.5"));
   private boolean gated = true;
   private String node = "";
+  private PodFacts.@Nullable Told told;
   private PodLeases pod;
 
   private static InPod inPod(String name, Kind kind) {
@@ -57,7 +60,7 @@ class PodLeasesTest {
         node,
         gated ? List.of(Names.GATE) : List.of(),
         List.of(),
-        null,
+        told,
         new PodFacts.Life("1", "2026-11-22T00:00:00Z", false, null),
         containers);
   }
@@ -82,9 +85,11 @@ class PodLeasesTest {
   private static final class Story implements PodLeases.Reporter {
     private final List<String> events = new ArrayList<>();
     private Optional<PodState> state = Optional.empty();
+    private int states;
 
     @Override
     public void state(PodFacts facts, PodState now) {
+      states++;
       state = Optional.of(now);
     }
 
@@ -109,6 +114,7 @@ class PodLeasesTest {
     private final Map<String, Asked> open = new LinkedHashMap<>();
     private final Map<String, String> leases = new LinkedHashMap<>();
     private final Map<String, Runnable> releasing = new LinkedHashMap<>();
+    private final Map<String, Instant> disconnected = new LinkedHashMap<>();
     private int granted;
 
     private record Asked(String container, LeaseEventStream.Listener answers) {}
@@ -127,6 +133,11 @@ class PodLeasesTest {
     @Override
     public void release(String lease, String reason, Runnable done) {
       assertThat(releasing.put(lease, done)).as("released twice").isNull();
+    }
+
+    @Override
+    public Optional<Instant> disconnectedUntil(String lease) {
+      return Optional.ofNullable(disconnected.get(lease));
     }
 
     @Override
@@ -336,6 +347,111 @@ class PodLeasesTest {
     pool.grant("main");
     assertThat(pool.leases).containsEntry("main", "L1");
     assertThat(story.events).containsExactly("LeaseGranted");
+  }
+
+  private void lose(String lease, String until) {
+    pool.disconnected.put(lease, Instant.parse(until));
+    update(false);
+  }
+
+  private void comeBack(String lease) {
+    pool.disconnected.remove(lease);
+    update(false);
+  }
+
+  @Test
+  void program_losesItsConnection_isToldUntilItIsBack() {
+    begin(1);
+    pool.grant("main");
+    String granted = story.state.orElseThrow().message();
+    lose("L1", "2026-11-27T12:34:56.789Z");
+    PodState lost = story.state.orElseThrow();
+    assertThat(lost.reason()).isEqualTo(Reason.DISCONNECTED);
+    assertThat(lost.isGranted()).isTrue();
+    assertThat(lost.mayRun()).isTrue();
+    assertThat(lost.message())
+        .isEqualTo(
+            granted + "; the connection of a program was lost, and may come back until 12:34:56Z");
+    comeBack("L1");
+    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
+    assertThat(story.state.orElseThrow().message()).isEqualTo(granted);
+    assertThat(story.events).containsExactly("LeaseGranted", "LeaseDisconnected");
+  }
+
+  @Test
+  void program_staysDisconnected_isToldOnce() {
+    begin(1);
+    pool.grant("main");
+    lose("L1", "2026-11-27T12:34:56Z");
+    int before = story.states;
+    update(false);
+    update(false);
+    assertThat(story.states).isEqualTo(before);
+  }
+
+  @Test
+  void program_losesItsConnectionAgainAndAgain_hasAnEventEveryFiveMinutes() {
+    gated = false;
+    node = "node-1";
+    begin(1);
+    pool.grant("main");
+    for (int i = 0; i < 12; i++) {
+      lose("L1", "2026-11-27T12:%02d:00Z".formatted(i));
+      comeBack("L1");
+      timers.pass(Duration.ofSeconds(50));
+    }
+    assertThat(story.events)
+        .containsExactly("LeaseGranted", "LeaseDisconnected", "LeaseDisconnected");
+  }
+
+  @Test
+  void program_ofOneOfTwoContainersLosesItsConnection_containerIsNamed() {
+    beginWithOneOfTwo();
+    pool.grant("side");
+    lose("L2", "2026-11-27T12:34:56Z");
+    assertThat(story.state.orElseThrow().message())
+        .startsWith("container main: lease L1: ")
+        .contains("; container side: lease L2: ")
+        .endsWith(
+            "; container side: the connection of a program was lost, and may come back until"
+                + " 12:34:56Z");
+    comeBack("L2");
+    assertThat(story.events).endsWith("LeaseGranted", "LeaseDisconnected");
+  }
+
+  @Test
+  void program_ofAPodThatWaitsForAnotherLeaseLosesItsConnection_podIsStillQueued() {
+    beginWithOneOfTwo();
+    timers.pass(Duration.ofSeconds(1));
+    lose("L1", "2026-11-27T12:34:56Z");
+    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.QUEUED);
+  }
+
+  @Test
+  void program_isBackUnderTheNextController_grantIsNotToldAgain() {
+    told =
+        new PodFacts.Told(
+            true,
+            "Disconnected",
+            "lease L1: ; the connection of a program was lost, and may come back until 12:34:56Z",
+            "2026-11-27T12:00:00Z");
+    begin(1);
+    pool.grant("main");
+    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
+    assertThat(story.events).isEmpty();
+  }
+
+  @Test
+  void lease_endsWhileItsProgramIsDisconnected_nextOneIsToldAsGranted() {
+    begin(1);
+    pool.grant("main");
+    lose("L1", "2026-11-27T12:34:56Z");
+    pool.end("main");
+    timers.pass(Duration.ofMinutes(1));
+    pool.grant("main");
+    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
+    assertThat(story.events)
+        .containsExactly("LeaseGranted", "LeaseDisconnected", "LeaseLost", "LeaseGranted");
   }
 
   /** The rules that are checked with each step are in the pool. */

@@ -137,6 +137,7 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
 
   @Override
   public void listSessions(ListRequest request, StreamObserver<ListSessionsReply> reply) {
-    Replies.answer(reply, view.sessions().list(AuthInterceptor.principal()));
+    Replies.answer(
+        reply, view.sessions().list(AuthInterceptor.principal(), request.getDisconnected()));
   }
 }

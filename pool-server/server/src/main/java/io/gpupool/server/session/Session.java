@@ -25,7 +25,6 @@ import java.security.SecureRandom;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -410,15 +409,15 @@ public final class Session implements LeasedSession, WorkerSession {
   }
 
   @Override
-  public void workerExited(OptionalInt status) {
+  public void workerExited(@Nullable Integer status) {
     resumption.over();
     if (state != State.ENDING) {
       state = State.ENDING;
-      boolean expected = status.orElse(0) == 0;
+      boolean expected = status == null || status == 0;
       String reason =
-          status.isEmpty()
+          status == null
               ? "its worker has exited"
-              : expected ? "its program has left" : "its worker died, status " + status.getAsInt();
+              : expected ? "its program has left" : "its worker died, status " + status;
       if (expected) {
         sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       } else {

@@ -33,7 +33,7 @@ public record PoolView(
             leases.list(principal).getLeasesList(),
             queue.list(principal).getRequestsList(),
             queue.idsHere(),
-            sessions.list(principal).getSessionsList()),
+            sessions.list(principal, false).getSessionsList()),
         admin.tenants(principal).getTenantsList(),
         metrics.rows(principal));
   }

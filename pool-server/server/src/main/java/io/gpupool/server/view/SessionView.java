@@ -25,16 +25,23 @@ public record SessionView(
     Timers timers) {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
-  public ListSessionsReply list(Principal principal) {
+  /**
+   * The sessions of the caller's tenant; an admin sees all.
+   *
+   * @param disconnected whether only those are asked for whose connection is lost
+   */
+  public ListSessionsReply list(Principal principal, boolean disconnected) {
     ListSessionsReply.Builder reply = ListSessionsReply.newBuilder();
     for (Session session : sessions.all()) {
-      if (principal.maySee(session.lease().tenant())) {
+      if ((!disconnected || session.state() == Session.State.DISCONNECTED)
+          && principal.maySee(session.lease().tenant())) {
         reply.addSessions(info(session));
       }
     }
     for (ServerStatus status : statuses.all().values()) {
       for (SessionInfo session : status.sessions()) {
-        if (finder.tenantOf(session.getLeaseId()).filter(principal::maySee).isPresent()) {
+        if ((!disconnected || session.getState() == SessionInfo.State.STATE_DISCONNECTED)
+            && finder.tenantOf(session.getLeaseId()).filter(principal::maySee).isPresent()) {
           reply.addSessions(session);
         }
       }

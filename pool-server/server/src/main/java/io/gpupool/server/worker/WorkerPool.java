@@ -13,8 +13,8 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -181,8 +181,7 @@ public final class WorkerPool {
     }
     worker.take();
     launch.sandbox().takeAgain(record.user());
-    TakenProcess process =
-        new TakenProcess(record.process(), timers, () -> exited(worker, OptionalInt.empty()));
+    TakenProcess process = new TakenProcess(record.process(), timers, () -> exited(worker, null));
     worker.started(process);
     process.watch();
     return worker;
@@ -249,16 +248,14 @@ public final class WorkerPool {
       builder.redirectError(ProcessBuilder.Redirect.INHERIT);
       Process process = builder.start();
       control.execute(() -> worker.started(new ChildProcess(process)));
-      process
-          .onExit()
-          .thenRunAsync(() -> exited(worker, OptionalInt.of(process.exitValue())), control);
+      process.onExit().thenRunAsync(() -> exited(worker, process.exitValue()), control);
     } catch (IOException e) {
       LOG.error("cannot start a worker: {}", e.getMessage());
-      control.execute(() -> exited(worker, OptionalInt.of(-1)));
+      control.execute(() -> exited(worker, -1));
     }
   }
 
-  private void exited(Worker worker, OptionalInt status) {
+  private void exited(Worker worker, @Nullable Integer status) {
     boolean expected = !worker.isUsable();
     if (!byToken.remove(worker.token, worker)) {
       // It was left to the server's next process.
@@ -272,9 +269,9 @@ public final class WorkerPool {
       LOG.error(
           "spare worker {} exited with status {}; its messages are above",
           worker.pid().orElse(0),
-          status.orElse(-1));
+          Objects.requireNonNullElse(status, -1));
     }
-    if (!worker.isLinked() && status.isPresent()) {
+    if (!worker.isLinked() && status != null) {
       failed++;
       pause = backOff.next();
     }

@@ -2,7 +2,7 @@
 package io.gpupool.server.worker;
 
 import io.gpupool.wire.TextMessage;
-import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /** The session that a worker serves. Called on the control thread. */
 public interface WorkerSession {
@@ -12,9 +12,9 @@ public interface WorkerSession {
   /**
    * Notes that the worker's process is dead.
    *
-   * @param status of its exit; empty: it was no child of this process
+   * @param status of its exit; null: it was no child of this process
    */
-  void workerExited(OptionalInt status);
+  void workerExited(@Nullable Integer status);
 
   /** Returns whether the server's next process can take it over. */
   boolean outlivesServer();

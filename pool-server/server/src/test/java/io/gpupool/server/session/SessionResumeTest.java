@@ -18,7 +18,6 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -183,7 +182,7 @@ class SessionResumeTest {
     assertThat(worker.isEnded()).isTrue();
     assertThat(session.resumeMillisLeft()).isEmpty();
     assertThat(served.resume(session, key)).isEqualTo(ServerHello.BAD_SESSION);
-    session.workerExited(OptionalInt.of(0));
+    session.workerExited(0);
     assertThat(served.sessions.all()).isEmpty();
     assertThat(served.resume(session, key)).as("gone").isEqualTo(ServerHello.BAD_SESSION);
   }

@@ -32,7 +32,6 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -55,9 +54,9 @@ class SessionTest {
     leases.end(lease, "evicted");
     assertThat(ended).containsExactly("evicted");
     assertThat(lease.state()).isInstanceOf(LeaseState.Ending.class);
-    first.workerExited(OptionalInt.of(137));
+    first.workerExited(137);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
-    second.workerExited(OptionalInt.of(137));
+    second.workerExited(137);
     assertThat(capacity.free(gpu)).isEqualTo(gpu.whole());
     assertThat(leases.all()).isEmpty();
     leases.end(lease, "again");
@@ -68,7 +67,7 @@ class SessionTest {
   void workerExited_leaseStillHeld_leaseAndItsFractionStay() {
     Lease lease = grant(0.5);
     leases.hold(lease, ended::add);
-    joined(lease).workerExited(OptionalInt.of(1));
+    joined(lease).workerExited(1);
     assertThat(lease.sessions()).isEmpty();
     assertThat(lease.state()).isInstanceOf(LeaseState.Held.class);
     assertThat(capacity.free(gpu).computeBasisPoints()).isEqualTo(5000);
