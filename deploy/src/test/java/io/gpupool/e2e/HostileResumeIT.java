@@ -95,7 +95,7 @@ class HostileResumeIT {
       RawProgram.Answer answer = program.next();
       while (answer.kind() != AnswerKind.FATAL) {
         if (program.received() > ResumeLimits.MAX_RETAINED_BYTES - 4L * MEBIBYTE) {
-          most = Math.max(most, Processes.residentBytes(worker));
+          most = Math.max(most, Processes.residentBytesUntilItsEnd(worker));
         }
         answer = program.next();
       }

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.NoSuchElementException;
 
 /** The processes of this machine, read from /proc. */
 final class Processes {
@@ -30,6 +31,15 @@ final class Processes {
             .findFirst()
             .orElseThrow()
         << 10;
+  }
+
+  /** The same of a process that may end at any time; 0 if it has ended. */
+  static long residentBytesUntilItsEnd(long pid) {
+    try {
+      return residentBytes(pid);
+    } catch (IOException | NoSuchElementException e) {
+      return 0;
+    }
   }
 
   private static List<String> variables(long pid) {
