@@ -10,6 +10,7 @@ import io.gpupool.worker.session.quota.OwnedMemory;
 /** A few staging blocks in turn, through which a long copy to the host goes. One thread uses it. */
 final class PieceRing implements AutoCloseable {
   private static final int BLOCKS = 4;
+  private static final int BLOCKS_AT_FIRST = 2;
 
   private final Backend backend;
   private final OwnedMemory owned;
@@ -20,6 +21,9 @@ final class PieceRing implements AutoCloseable {
   private int head;
   private int used;
 
+  /** How many blocks are in use: few, which stay in the cache, unless the device is behind. */
+  private int depth = BLOCKS_AT_FIRST;
+
   PieceRing(Backend backend, OwnedMemory owned, ContextState context, long stream) {
     this.backend = backend;
     this.owned = owned;
@@ -28,26 +32,24 @@ final class PieceRing implements AutoCloseable {
   }
 
   boolean hasRoom() {
-    return used < BLOCKS;
+    return used < depth;
   }
 
   /** Starts copying into the next block. */
   int copy(long source, int lengthBytes) {
     int place = (head + used) % BLOCKS;
-    if (blocks[place] == 0) {
-      // Apart from the limit, which is for copies that pile up: these few are few by themselves.
-      blocks[place] = context.staging.take(Staging.BLOCK_BYTES, Staging.MAX_BYTES);
-    }
-    if (blocks[place] == 0) {
+    // Apart from the limit, which is for copies that pile up: these few are few by themselves.
+    long block = context.staging.take(Staging.BLOCK_BYTES, Staging.MAX_BYTES);
+    if (block == 0) {
       return CudaResult.OUT_OF_MEMORY;
     }
+    blocks[place] = block;
     if (events[place] <= 0) {
       events[place] = context.events.take();
     }
     if (events[place] < 0) {
       return (int) -events[place];
     }
-    long block = blocks[place];
     int result =
         owned.whileOwned(
             source,
@@ -62,6 +64,9 @@ final class PieceRing implements AutoCloseable {
 
   /** Waits for the oldest block. */
   int await() {
+    if (depth < BLOCKS && backend.cuEventQuery(events[head]) == CudaResult.NOT_READY) {
+      depth++;
+    }
     return backend.cuEventSynchronize(events[head]);
   }
 
@@ -75,9 +80,11 @@ final class PieceRing implements AutoCloseable {
    * @param lent whether somebody else gives it back
    */
   void advance(boolean lent) {
-    if (lent) {
-      blocks[head] = 0;
+    if (!lent) {
+      // The next piece takes the block that was used last.
+      context.staging.give(blocks[head]);
     }
+    blocks[head] = 0;
     head = (head + 1) % BLOCKS;
     used--;
   }
