@@ -67,7 +67,7 @@ record BusyPrograms(Pool pool) {
 
   /** Two that have half of the GPU each get other shares, and have those a second later. */
   void requireOtherSharesOnceUpdated(Program one, Program other) throws InterruptedException {
-    assertThat(partOfBoth(one, other, 1000 * MILLI)).isBetween(0.4, 0.6);
+    assertThat(partOfBoth(one, other, 2000 * MILLI)).isBetween(0.4, 0.6);
     update(other, "--compute", "20");
     update(one, "--compute", "80");
     Thread.sleep(1000);
