@@ -44,6 +44,11 @@ final class CutTally {
     }
   }
 
+  /** Returns how many faults there have been. */
+  synchronized int cuts() {
+    return rows.values().stream().mapToInt(row -> row.cuts).sum();
+  }
+
   @Override
   public synchronized String toString() {
     StringBuilder table =

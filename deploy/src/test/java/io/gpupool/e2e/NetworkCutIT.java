@@ -3,11 +3,15 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -23,6 +27,9 @@ class NetworkCutIT {
 
   private static final long DEVICE_UNAVAILABLE = 46;
   private static final long GPU_BYTES = 1L << 30;
+
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Duration WINDOW = Duration.ofSeconds(3);
 
   private static Optional<CutNetwork> made = Optional.empty();
   private static Pool pool;
@@ -93,6 +100,51 @@ class NetworkCutIT {
       network().heal();
     }
     pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  /** Each part counts the window from when it noticed the cut. */
+  @Test
+  void cut_thatOutlastsTheWindow_failsTheProgramAndFreesTheGpu() {
+    try (Tenant waiting = run(WINDOW.toSeconds() + "s")) {
+      waiting.ask("spin " + FOR_EVER);
+      waiting.tell("sync");
+      network().cut();
+      CompletableFuture<Long> disconnected =
+          when(() ->
+              pool.sessionOf(waiting.pid()).getState() == SessionInfo.State.STATE_DISCONNECTED);
+      CompletableFuture<Long> lost =
+          when(() -> pool.leases().getFirst().getState() == LeaseInfo.State.STATE_GRACE);
+      waiting.run().awaitErrorLine(line -> line.contains("lost the connection to"));
+      CompletableFuture<Long> noticed = CompletableFuture.completedFuture(System.nanoTime());
+      CompletableFuture<Long> ended =
+          disconnected.thenCompose(at -> when(() -> pool.sessions().isEmpty()));
+      CompletableFuture<Long> freed =
+          lost.thenCompose(at -> when(() -> pool.freeBytes() == GPU_BYTES));
+      assertThat(waiting.answer("sync")).containsExactly(DEVICE_UNAVAILABLE);
+      long failedNanos = System.nanoTime();
+      requireSoonAfterWindow("the program has its error", noticed.join(), failedNanos);
+      requireSoonAfterWindow("the session is gone", disconnected.join(), ended.join());
+      requireSoonAfterWindow("the GPU is free", lost.join(), freed.join());
+    } finally {
+      network().heal();
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
+  /** Returns the time at which something first holds, by {@link System#nanoTime}. */
+  private static CompletableFuture<Long> when(Callable<Boolean> condition) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          await().atMost(PATIENCE).pollInterval(Duration.ofMillis(20)).until(condition);
+          return System.nanoTime();
+        },
+        task -> new Thread(task, "when").start());
+  }
+
+  private static void requireSoonAfterWindow(String what, long sinceNanos, long nanos) {
+    Duration after = Duration.ofNanos(nanos - sinceNanos).minus(WINDOW);
+    System.out.printf("NetworkCutIT: %s %d ms after the window%n", what, after.toMillis());
+    assertThat(after).as(what).isLessThan(Pool.CLEAN);
   }
 
   @Test
