@@ -209,20 +209,26 @@ static inline void peer_describe_resuming(const struct peer *peer, struct text_m
   }
 }
 
+/** Refuses a question, if the agent is to; true if so. */
+static inline bool peer_refused(struct text_message *message, int agent) {
+  const char *refusal = atomic_load(&peerResume.refusal);
+  if (!refusal) return false;
+  text_begin(message);
+  message->bytes = (uint32_t)strlen(refusal);
+  memcpy(message->text, refusal, message->bytes);
+  text_send(message, agent);
+  close(agent);
+  return true;
+}
+
 /** Takes the place of an agent that has gone; false if that is not the question. */
 static inline bool peer_asked_to_hold(struct text_message *message, int agent) {
   char type[16];
   text_get(message, "type", type, sizeof type);
   if (strcmp(type, "hold") != 0) return false;
   peerResume.held = *message;
-  text_begin(message);
-  const char *refusal = atomic_load(&peerResume.refusal);
-  if (refusal) {
-    message->bytes = (uint32_t)strlen(refusal);
-    memcpy(message->text, refusal, message->bytes);
-    text_send(message, agent);
-    close(agent);
-  } else {
+  if (!peer_refused(message, agent)) {
+    text_begin(message);
     text_add(message, "type", "holding");
     text_add(message, "protocol", "1");
     text_send(message, agent);
@@ -242,15 +248,8 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   text_get(message, "session_key", key, sizeof key);
   atomic_fetch_add(&peerResume.resumes, 1);
   if (atomic_load(&peerResume.silent)) return true;
+  if (peer_refused(message, agent)) return true;
   text_begin(message);
-  const char *refusal = atomic_load(&peerResume.refusal);
-  if (refusal) {
-    message->bytes = (uint32_t)strlen(refusal);
-    memcpy(message->text, refusal, message->bytes);
-    text_send(message, agent);
-    close(agent);
-    return true;
-  }
   struct peer_resuming *resuming = peerResume.live[strtoul(key, NULL, 16) % PEER_MAX_RESUMING];
   int pair[2];
   (void)peer;

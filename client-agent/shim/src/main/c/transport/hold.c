@@ -75,7 +75,7 @@ static void add_numbered(struct text_message *message, const char *key, uint32_t
   text_add(message, name, value);
 }
 
-/** What it says of the lease must be what the attach message said: the agent shares leases within a process by it. */
+/** Writes the question. It asks for the same lease as the attach message did: the agent knows shared leases by that. */
 static void describe(struct text_message *message) {
   char number[16];
   agent_describe(message, "hold");

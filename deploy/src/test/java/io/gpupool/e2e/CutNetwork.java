@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -15,29 +11,22 @@ import java.util.stream.Stream;
  * router between them that can drop all packets without a word.
  */
 final class CutNetwork implements AutoCloseable {
-  private static final List<String> FOLDERS = List.of("/usr/sbin", "/sbin", "/usr/bin", "/bin");
   private static final String HOST_DEVICE = "gpn-host";
   private static final String TO_HOST = "to-host";
   private static final String TO_CLIENT = "to-client";
   private static final String TO_ROUTER = "to-router";
 
-  private final String ip;
+  private final SystemTool ip;
   private final String client = "gpn-client-" + ProcessHandle.current().pid();
   private final String router = "gpn-router-" + ProcessHandle.current().pid();
 
-  private CutNetwork(String ip) {
+  private CutNetwork(SystemTool ip) {
     this.ip = ip;
   }
 
   /** Makes the network; empty where this process may not, or the machine has no {@code ip}. */
   static Optional<CutNetwork> make() {
-    Optional<CutNetwork> made =
-        FOLDERS.stream()
-            .map(folder -> Path.of(folder, "ip"))
-            .filter(Files::isExecutable)
-            .findFirst()
-            .map(ip -> new CutNetwork(ip.toString()));
-    return made.filter(CutNetwork::connect);
+    return SystemTool.find("ip").map(CutNetwork::new).filter(CutNetwork::connect);
   }
 
   /** The address of this machine on the network. */
@@ -47,7 +36,7 @@ final class CutNetwork implements AutoCloseable {
 
   /** A program of the other host. */
   Program.Builder program(Object... command) {
-    List<String> line = new ArrayList<>(List.of(ip, "netns", "exec", client));
+    List<String> line = new ArrayList<>(List.of(ip.path(), "netns", "exec", client));
     for (Object word : command) {
       line.add(word.toString());
     }
@@ -115,20 +104,7 @@ final class CutNetwork implements AutoCloseable {
   }
 
   private boolean isDone(String... arguments) {
-    List<String> command = new ArrayList<>(List.of(ip));
-    command.addAll(List.of(arguments));
-    try {
-      return new ProcessBuilder(command)
-              .redirectErrorStream(true)
-              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-              .start()
-              .waitFor()
-          == 0;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
+    return ip.isDone(arguments);
   }
 
   /** Removes the namespaces, and with them the links. */

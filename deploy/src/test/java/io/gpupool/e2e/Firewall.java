@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * A firewall on the loopback device that drops packets between programs, {@link CutProxy proxies}
@@ -17,27 +14,21 @@ import java.util.stream.Collectors;
  * pass: a test goes on to see its pool.
  */
 final class Firewall implements AutoCloseable {
-  private static final List<String> FOLDERS = List.of("/usr/sbin", "/sbin", "/usr/bin");
   private static final String SERVER = "127.0.0.1";
   private static final AtomicInteger made = new AtomicInteger();
 
-  private final String iptables;
+  private final SystemTool iptables;
   private final String name = ProcessHandle.current().pid() + "-" + made.incrementAndGet();
   private final String toServers = "gpupool-to-" + name;
   private final String fromServers = "gpupool-from-" + name;
 
-  private Firewall(String iptables) {
+  private Firewall(SystemTool iptables) {
     this.iptables = iptables;
   }
 
   /** Makes one in front of servers' ports; empty where this process may not. */
   static Optional<Firewall> make(List<Integer> ports) {
-    return FOLDERS.stream()
-        .map(folder -> Path.of(folder, "iptables"))
-        .filter(Files::isExecutable)
-        .findFirst()
-        .map(iptables -> new Firewall(iptables.toString()))
-        .filter(made -> made.prepare(ports));
+    return SystemTool.find("iptables").map(Firewall::new).filter(made -> made.prepare(ports));
   }
 
   private boolean prepare(List<Integer> ports) {
@@ -92,20 +83,8 @@ final class Firewall implements AutoCloseable {
   }
 
   private boolean isDone(String... arguments) {
-    List<String> command = new ArrayList<>(List.of(iptables, "-w"));
-    command.addAll(List.of(arguments));
-    try {
-      return new ProcessBuilder(command)
-              .redirectErrorStream(true)
-              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-              .start()
-              .waitFor()
-          == 0;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
+    return iptables.isDone(
+        Stream.concat(Stream.of("-w"), Stream.of(arguments)).toArray(String[]::new));
   }
 
   /** Removes all that it has made. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.runtime.ProcessInfo;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.options.StateOptions;
@@ -49,8 +50,7 @@ record RunPlane(@Nullable RunDirectory folder, SessionRecords records) {
   /** Opens the first of the usual folders that can be made; null: none of them. */
   private static @Nullable RunDirectory openUsual(StateOptions state, String name)
       throws IOException {
-    long user = RunDirectory.ownUser();
-    List<Path> folders = RunFolders.of(identity(state, name), user == 0, user, System.getenv());
+    List<Path> folders = RunFolders.of(identity(state, name), ProcessInfo.USER_ID, System.getenv());
     for (Path folder : folders) {
       try {
         return RunDirectory.open(folder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server;
 
+import io.gpupool.runtime.RandomHex;
 import io.gpupool.server.driver.DriverOptions;
 import io.gpupool.server.driver.DriverOptions.Sharing;
 import io.gpupool.server.driver.MpsControl;
@@ -17,7 +18,6 @@ import io.gpupool.transport.UnixAddress;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -40,7 +40,8 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
     Optional<MpsControl> mps = startMps(options, probe);
     mps.ifPresent(started -> steps.add(started::close));
     Sandbox sandbox = openSandbox(options, probe, mps.orElse(null));
-    UnixAddress address = new UnixAddress("@gpupool-" + randomName());
+    UnixAddress address =
+        new UnixAddress("@gpupool-" + RandomHex.of(new SecureRandom(), NAME_BYTES));
     WorkerPool workers =
         new WorkerPool(
             new WorkerLaunch(
@@ -102,11 +103,5 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
       arguments.addAll(DriverOptions.contextArguments(contextBytes));
     }
     return arguments;
-  }
-
-  private static String randomName() {
-    byte[] bits = new byte[NAME_BYTES];
-    new SecureRandom().nextBytes(bits);
-    return HexFormat.of().formatHex(bits);
   }
 }

@@ -24,9 +24,15 @@ public final class ProcessInfo {
     return id == USER_ID ? USER : id == 0 ? "root" : "uid " + id;
   }
 
+  /** The effective user: {@code /proc/self} belongs to root where a process must not be dumped. */
   private static int userId() {
     try {
-      return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+      for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+        if (line.startsWith("Uid:")) {
+          return Integer.parseUnsignedInt(line.split("\t")[2]);
+        }
+      }
+      throw new IOException("/proc/self/status has no Uid");
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -21,8 +21,6 @@ import java.util.List;
  * @param resumeWindow for how long they outlive their connections
  */
 record HeldSessions(List<Link> links, Duration resumeWindow) {
-  private static final long MAX_WINDOW_SECONDS = 3600;
-
   HeldSessions {
     links = List.copyOf(links);
   }
@@ -70,7 +68,8 @@ record HeldSessions(List<Link> links, Duration resumeWindow) {
       }
       return new HeldSessions(
           links,
-          Duration.ofSeconds(message.requireNumber(AttachRequest.WINDOW, MAX_WINDOW_SECONDS)));
+          Duration.ofSeconds(
+              message.requireNumber(AttachRequest.WINDOW, AttachRequest.MAX_WINDOW_SECONDS)));
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());

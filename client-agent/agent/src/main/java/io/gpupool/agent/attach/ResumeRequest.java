@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.attach;
 
+import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.client.SessionHandle;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.wire.TextMessage;
@@ -15,8 +16,6 @@ import java.time.Duration;
  * @param holds whether the request's connection is the sign that the program lives
  */
 record ResumeRequest(SessionHandle session, String server, Duration resumeWindow, boolean holds) {
-  private static final long MAX_WINDOW_SECONDS = 3600;
-
   /**
    * Reads the message.
    *
@@ -28,7 +27,8 @@ record ResumeRequest(SessionHandle session, String server, Duration resumeWindow
       return new ResumeRequest(
           link.session(),
           link.server(),
-          Duration.ofSeconds(message.requireNumber("resume_window", MAX_WINDOW_SECONDS)),
+          Duration.ofSeconds(
+              message.requireNumber("resume_window", AttachRequest.MAX_WINDOW_SECONDS)),
           message.requireNumber("holds", 1) == 1);
     } catch (WireException e) {
       throw new PoolRequestException(

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -100,9 +99,7 @@ final class SessionHold {
     held.links().forEach(link -> own.expect(link.session().id()));
     guard = own;
     AttachRequest.LeaseHandle handle = lease.handle().join();
-    Consumer<String> onLeaseEnded = own::end;
-    agent.programs().add(handle, onLeaseEnded);
-    program.closeFuture().addListener(closed -> agent.programs().remove(handle, onLeaseEnded));
+    agent.programs().add(handle, program, own::end);
     LOG.info(
         "lease {} sessions {}: held for {}, whose agent is gone",
         handle.leaseId(),
@@ -149,9 +146,7 @@ final class SessionHold {
       lease.releaseHold();
       return CompletableFuture.completedFuture(null);
     }
-    boolean leaseEnds = lease.endsWithProgram();
-    CompletableFuture<Void> released = lease.release();
-    return leaseEnds ? released : closeSessions();
+    return lease.end(this::closeSessions);
   }
 
   private CompletableFuture<Void> closeSessions() {

@@ -21,7 +21,6 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -197,9 +196,7 @@ final class SessionOpening {
           new ProgramStreams(
               program, agent.options().relay(), handle, lease, opened, connections, guards);
       streams = made;
-      Consumer<String> onLeaseEnded = made::end;
-      agent.programs().add(handle, onLeaseEnded);
-      program.closeFuture().addListener(closed -> agent.programs().remove(handle, onLeaseEnded));
+      agent.programs().add(handle, program, made::end);
       return CompletableFuture.completedFuture(made);
     } catch (IOException e) {
       return CompletableFuture.failedFuture(
@@ -233,10 +230,8 @@ final class SessionOpening {
       lease.releaseHold();
       return CompletableFuture.completedFuture(null);
     }
-    boolean leaseEnds = lease.endsWithProgram();
-    CompletableFuture<Void> released = lease.release();
-    // The end of a lease is that of its sessions.
-    return leaseEnds || sessions == null ? released : sessions.close(agentEnds);
+    LeaseSessions opened = sessions;
+    return opened == null ? lease.release() : lease.end(() -> opened.close(agentEnds));
   }
 
   /** Returns whether the program is let go, and lives on with its sessions. */

@@ -22,7 +22,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -140,9 +139,7 @@ final class SessionResumption {
     guard = own;
     AttachRequest.LeaseHandle lease = identity.ticket();
     if (lease != null) {
-      Consumer<String> onLeaseEnded = own::end;
-      agent.programs().add(lease, onLeaseEnded);
-      program.closeFuture().addListener(closed -> agent.programs().remove(lease, onLeaseEnded));
+      agent.programs().add(lease, program, own::end);
     }
   }
 

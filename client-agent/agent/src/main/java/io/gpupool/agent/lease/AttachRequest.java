@@ -47,6 +47,9 @@ public record AttachRequest(
   /** The key of a program's window, in seconds: {@code resume_window} is what it asked for. */
   public static final String WINDOW = "window";
 
+  /** The longest window that a lease can have. */
+  public static final long MAX_WINDOW_SECONDS = 3600;
+
   private static final Set<String> TYPES = Set.of("attach", "nvml", RESUME, HOLD);
 
   public AttachRequest {
@@ -92,14 +95,12 @@ public record AttachRequest(
    * @param resumeWindow for how long the pool waits for a holder
    */
   public record FormerLease(LeaseHandle handle, Duration resumeWindow) {
-    /** The longest window: a program that reads NVML does not know its lease's. */
-    private static final long MAX_WINDOW_SECONDS = 3600;
-
     private static @Nullable FormerLease of(TextMessage message) {
       String ticket = message.get("ticket").orElse(null);
       if (ticket == null) {
         return null;
       }
+      // A program that reads NVML does not know its lease's window.
       long seconds = message.get(WINDOW).isPresent() ? windowSeconds(message) : MAX_WINDOW_SECONDS;
       return new FormerLease(LeaseHandle.parse(ticket), Duration.ofSeconds(seconds));
     }

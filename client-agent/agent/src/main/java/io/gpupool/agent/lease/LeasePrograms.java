@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.agent.lease;
 
+import io.netty.channel.Channel;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -15,16 +16,16 @@ public final class LeasePrograms {
   private final Map<AttachRequest.LeaseHandle, List<Consumer<String>>> programs = new HashMap<>();
 
   /**
-   * Adds a program.
+   * Adds a program until its connection ends.
    *
    * @param onEnded takes the reason when the lease ends
    */
-  public void add(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
+  public void add(AttachRequest.LeaseHandle lease, Channel program, Consumer<String> onEnded) {
     programs.computeIfAbsent(lease, none -> new ArrayList<>()).add(onEnded);
+    program.closeFuture().addListener(closed -> remove(lease, onEnded));
   }
 
-  /** Removes a program that was added. */
-  public void remove(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
+  private void remove(AttachRequest.LeaseHandle lease, Consumer<String> onEnded) {
     programs.computeIfPresent(
         lease,
         (key, listeners) -> {

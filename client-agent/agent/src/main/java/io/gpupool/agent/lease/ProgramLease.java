@@ -7,6 +7,7 @@ import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.netty.channel.unix.PeerCredentials;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,9 +77,15 @@ public final class ProgramLease {
     return own != null;
   }
 
-  /** Returns whether the lease ends with this program. */
-  public boolean endsWithProgram() {
-    return own != null && own.isLast();
+  /**
+   * Ends the program's part in a lease of its own, and its sessions.
+   *
+   * @param endSessions ends them on a lease that goes on; else its end is theirs
+   */
+  public CompletableFuture<Void> end(Supplier<CompletableFuture<Void>> endSessions) {
+    boolean leaseEnds = own != null && own.isLast();
+    CompletableFuture<Void> released = release();
+    return leaseEnds ? released : endSessions.get();
   }
 
   /** Ends the program's part in a lease of its own; completes when the pool has confirmed that. */

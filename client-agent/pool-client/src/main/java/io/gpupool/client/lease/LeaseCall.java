@@ -13,11 +13,11 @@ import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.RandomHex;
 import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.HexFormat;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
@@ -109,7 +109,7 @@ public final class LeaseCall implements HeldLease {
    * granted meanwhile.
    */
   public CompletableFuture<HeldLease> request(LeaseRequest asked) {
-    request = asked.toBuilder().setRequestId(randomId()).build();
+    request = asked.toBuilder().setRequestId(RandomHex.of(RANDOM, ID_BYTES)).build();
     askedAtNanos = System.nanoTime();
     stub.requestLease(request, newCall());
     granted.whenComplete((result, failure) -> {
@@ -141,12 +141,6 @@ public final class LeaseCall implements HeldLease {
     });
     holdAgain();
     return granted;
-  }
-
-  private static String randomId() {
-    byte[] bits = new byte[ID_BYTES];
-    RANDOM.nextBytes(bits);
-    return HexFormat.of().formatHex(bits);
   }
 
   @Override

@@ -23,63 +23,57 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class PoolChannelsIT {
   private static final int LEASES = 20_000;
 
-  @Test
-  void leases_tensOfThousands_areAllTold() throws Exception {
-    EventLoopGroup loops = EventLoops.create("pool-channels-test", 1);
-    Server server =
+  private final EventLoopGroup loops = EventLoops.create("pool-channels-test", 1);
+  private Server server;
+  private ManagedChannel channel;
+
+  @BeforeEach
+  void connect() throws IOException {
+    server =
         NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
             .addService(new ManyLeases())
             .build()
             .start();
-    ManagedChannel channel =
+    channel =
         PoolChannels.open(
             new PoolAddress("127.0.0.1", server.getPort()), null, ClientSecurity.DEFAULT, loops);
-    try {
-      ListLeasesReply leases =
-          PoolGrpc.newBlockingStub(channel)
-              .withDeadlineAfter(30, TimeUnit.SECONDS)
-              .listLeases(ListRequest.getDefaultInstance());
-      assertThat(leases.getLeasesCount()).isEqualTo(LEASES);
-    } finally {
-      channel.shutdownNow();
-      server.shutdownNow();
-      loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-    }
+  }
+
+  @AfterEach
+  void close() {
+    channel.shutdownNow();
+    server.shutdownNow();
+    loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+  }
+
+  private ListLeasesReply leases() {
+    return PoolGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(30, TimeUnit.SECONDS)
+        .listLeases(ListRequest.getDefaultInstance());
+  }
+
+  @Test
+  void leases_tensOfThousands_areAllTold() {
+    assertThat(leases().getLeasesCount()).isEqualTo(LEASES);
   }
 
   @Test
   @Timeout(60)
-  void connection_thatIsIdle_isProbedByTheKernelAfterTwoSeconds() throws Exception {
-    EventLoopGroup loops = EventLoops.create("pool-channels-test", 1);
-    Server server =
-        NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
-            .addService(new ManyLeases())
-            .build()
-            .start();
-    ManagedChannel channel =
-        PoolChannels.open(
-            new PoolAddress("127.0.0.1", server.getPort()), null, ClientSecurity.DEFAULT, loops);
-    try {
-      var ignored =
-          PoolGrpc.newBlockingStub(channel)
-              .withDeadlineAfter(30, TimeUnit.SECONDS)
-              .listLeases(ListRequest.getDefaultInstance());
-      Optional<Long> untilProbe = Optional.empty();
-      while (untilProbe.isEmpty()) {
-        untilProbe = hundredthsUntilProbe(server.getPort());
-      }
-      assertThat(untilProbe.get()).isLessThanOrEqualTo(200);
-    } finally {
-      channel.shutdownNow();
-      server.shutdownNow();
-      loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+  void connection_thatIsIdle_isProbedByTheKernelAfterTwoSeconds() throws IOException {
+    var ignored = leases();
+    Optional<Long> untilProbe = Optional.empty();
+    while (untilProbe.isEmpty()) {
+      untilProbe = hundredthsUntilProbe(server.getPort());
     }
+    assertThat(untilProbe.get()).isLessThanOrEqualTo(200);
   }
 
   /** As the kernel tells of the connection to a port; empty: it waits for something else now. */

@@ -3,184 +3,21 @@ package io.gpupool.k8s.controller.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.client.lease.LeaseEventStream;
-import io.gpupool.control.v1.Cause;
-import io.gpupool.control.v1.Lease;
-import io.gpupool.control.v1.LeaseRequest;
-import io.gpupool.control.v1.Queued;
-import io.gpupool.control.v1.Refused;
-import io.gpupool.control.v1.RejectionReason;
-import io.gpupool.k8s.controller.ManualTimers;
 import io.gpupool.k8s.controller.TestCluster;
-import io.gpupool.k8s.controller.options.ControllerOptions;
-import io.gpupool.k8s.controller.pod.PodFacts;
 import io.gpupool.k8s.controller.pod.PodFacts.InPod;
 import io.gpupool.k8s.controller.pod.PodFacts.Kind;
-import io.gpupool.k8s.controller.pod.PodKey;
 import io.gpupool.k8s.controller.pod.PodState;
 import io.gpupool.k8s.controller.pod.PodState.Reason;
-import io.gpupool.k8s.request.GpuRequest;
-import io.gpupool.k8s.request.Names;
-import io.gpupool.k8s.request.PodRequest;
-import io.grpc.Status;
 import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-class PodLeasesTest {
-  private static final PodKey KEY = new PodKey("u-1", "default", "train");
-
-  private final ManualTimers timers = new ManualTimers();
-  private final StandInPool pool = new StandInPool();
-  private final Story story = new Story();
-  private List<InPod> containers = List.of(inPod("main", Kind.MAIN));
-  private Map<String, GpuRequest> asked = Map.of("main", TestCluster.part("0.5"));
-  private boolean gated = true;
-  private String node = "";
-  private PodFacts.@Nullable Told told;
-  private PodLeases pod;
-
-  private static InPod inPod(String name, Kind kind) {
-    return new InPod(name, kind, false, false, false);
-  }
-
-  private PodFacts facts() {
-    return new PodFacts(
-        KEY,
-        new PodFacts.Request("", "", null),
-        node,
-        gated ? List.of(Names.GATE) : List.of(),
-        List.of(),
-        told,
-        new PodFacts.Life("1", "2026-11-22T00:00:00Z", false, null),
-        containers);
-  }
-
-  private void begin(long seed) {
-    pod =
-        new PodLeases(
-            facts(),
-            new PodRequest(asked, Map.of(), 0),
-            wanted ->
-                LeaseRequest.newBuilder().setRequestId(wanted.container()).setResumed(true).build(),
-            new PodLeases.SharedServices(
-                pool, story, timers, ControllerOptions.Times.USUAL, new Random(seed)));
-    update(false);
-  }
-
-  private void update(boolean over) {
-    pod.update(facts(), over, true, null);
-  }
-
-  /** What was told. */
-  private static final class Story implements PodLeases.Reporter {
-    private final List<String> events = new ArrayList<>();
-    private Optional<PodState> state = Optional.empty();
-    private int states;
-
-    @Override
-    public void state(PodFacts facts, PodState now) {
-      states++;
-      state = Optional.of(now);
-    }
-
-    @Override
-    public void event(PodKey key, boolean warning, String reason, String message) {
-      events.add(reason);
-    }
-  }
-
-  private static Queued queued(int place, String reason) {
-    return Queued.newBuilder().setPosition(place).setReason(problem(reason)).build();
-  }
-
-  private static RejectionReason problem(String text) {
-    return RejectionReason.newBuilder()
-        .setNotRecorded(RejectionReason.NotRecorded.newBuilder().setProblem(text))
-        .build();
-  }
-
-  /** A pool of which the test decides what it answers. */
-  private static final class StandInPool implements LeasePool {
-    private final Map<String, Asked> open = new LinkedHashMap<>();
-    private final Map<String, String> leases = new LinkedHashMap<>();
-    private final Map<String, Runnable> releasing = new LinkedHashMap<>();
-    private final Map<String, Instant> disconnected = new LinkedHashMap<>();
-    private int granted;
-
-    private record Asked(String container, LeaseEventStream.Listener answers) {}
-
-    @Override
-    public Stream ask(LeaseRequest request, LeaseEventStream.Listener answers) {
-      String container = request.getRequestId();
-      assertThat(request.getResumed()).isTrue();
-      assertThat(open).as("streams for one container").doesNotContainKey(container);
-      assertThat(releasing).as("being given back").doesNotContainKey(leases.get(container));
-      Asked asked = new Asked(container, answers);
-      open.put(container, asked);
-      return () -> open.remove(container, asked);
-    }
-
-    @Override
-    public void release(String lease, String reason, Runnable done) {
-      assertThat(releasing.put(lease, done)).as("released twice").isNull();
-    }
-
-    @Override
-    public Optional<Instant> disconnectedUntil(String lease) {
-      return Optional.ofNullable(disconnected.get(lease));
-    }
-
-    @Override
-    public void sweepSoon() {}
-
-    void queue(String container, int place) {
-      open.get(container).answers().queued(queued(place, "all is taken"));
-    }
-
-    /** As the pool does it: a request that is made again has the lease that it had. */
-    void grant(String container) {
-      String lease = leases.computeIfAbsent(container, c -> "L" + ++granted);
-      open.get(container).answers().granted(Lease.newBuilder().setId(lease).build());
-    }
-
-    void refuse(String container) {
-      open.remove(container)
-          .answers()
-          .refused(
-              Refused.newBuilder()
-                  .setCause(Cause.CAUSE_NO_MATCH)
-                  .setReason(problem("no such GPU"))
-                  .build());
-    }
-
-    void end(String container) {
-      leases.remove(container);
-      open.remove(container).answers().ended("an admin has ended it");
-    }
-
-    void lose(String container) {
-      open.remove(container)
-          .answers()
-          .broken(Status.UNAVAILABLE.withDescription("connection refused"));
-    }
-
-    void finishRelease(String lease) {
-      Runnable done = releasing.remove(lease);
-      leases.values().remove(lease);
-      done.run();
-    }
-  }
-
+class PodLeasesTest extends PodLeasesFixture {
   @Test
   void pod_isGranted_mayRun() {
     begin(1);
@@ -213,15 +50,6 @@ class PodLeasesTest {
         .endsWith("all is taken");
     pool.open.get("main").answers().queued(queued(2, "the tenant has all that it may"));
     assertThat(story.events).containsExactly("LeaseQueued", "LeaseQueued");
-  }
-
-  /** A pod that has one of its leases and waits for the other. */
-  private void beginWithOneOfTwo() {
-    containers = List.of(inPod("main", Kind.MAIN), inPod("side", Kind.MAIN));
-    asked = Map.of("main", TestCluster.part("0.5"), "side", TestCluster.part("0.5"));
-    begin(1);
-    pool.grant("main");
-    pool.queue("side", 1);
   }
 
   @Test
@@ -347,111 +175,6 @@ class PodLeasesTest {
     pool.grant("main");
     assertThat(pool.leases).containsEntry("main", "L1");
     assertThat(story.events).containsExactly("LeaseGranted");
-  }
-
-  private void lose(String lease, String until) {
-    pool.disconnected.put(lease, Instant.parse(until));
-    update(false);
-  }
-
-  private void comeBack(String lease) {
-    pool.disconnected.remove(lease);
-    update(false);
-  }
-
-  @Test
-  void program_losesItsConnection_isToldUntilItIsBack() {
-    begin(1);
-    pool.grant("main");
-    String granted = story.state.orElseThrow().message();
-    lose("L1", "2026-11-27T12:34:56.789Z");
-    PodState lost = story.state.orElseThrow();
-    assertThat(lost.reason()).isEqualTo(Reason.DISCONNECTED);
-    assertThat(lost.isGranted()).isTrue();
-    assertThat(lost.mayRun()).isTrue();
-    assertThat(lost.message())
-        .isEqualTo(
-            granted + "; the connection of a program was lost, and may come back until 12:34:56Z");
-    comeBack("L1");
-    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
-    assertThat(story.state.orElseThrow().message()).isEqualTo(granted);
-    assertThat(story.events).containsExactly("LeaseGranted", "LeaseDisconnected");
-  }
-
-  @Test
-  void program_staysDisconnected_isToldOnce() {
-    begin(1);
-    pool.grant("main");
-    lose("L1", "2026-11-27T12:34:56Z");
-    int before = story.states;
-    update(false);
-    update(false);
-    assertThat(story.states).isEqualTo(before);
-  }
-
-  @Test
-  void program_losesItsConnectionAgainAndAgain_hasAnEventEveryFiveMinutes() {
-    gated = false;
-    node = "node-1";
-    begin(1);
-    pool.grant("main");
-    for (int i = 0; i < 12; i++) {
-      lose("L1", "2026-11-27T12:%02d:00Z".formatted(i));
-      comeBack("L1");
-      timers.pass(Duration.ofSeconds(50));
-    }
-    assertThat(story.events)
-        .containsExactly("LeaseGranted", "LeaseDisconnected", "LeaseDisconnected");
-  }
-
-  @Test
-  void program_ofOneOfTwoContainersLosesItsConnection_containerIsNamed() {
-    beginWithOneOfTwo();
-    pool.grant("side");
-    lose("L2", "2026-11-27T12:34:56Z");
-    assertThat(story.state.orElseThrow().message())
-        .startsWith("container main: lease L1: ")
-        .contains("; container side: lease L2: ")
-        .endsWith(
-            "; container side: the connection of a program was lost, and may come back until"
-                + " 12:34:56Z");
-    comeBack("L2");
-    assertThat(story.events).endsWith("LeaseGranted", "LeaseDisconnected");
-  }
-
-  @Test
-  void program_ofAPodThatWaitsForAnotherLeaseLosesItsConnection_podIsStillQueued() {
-    beginWithOneOfTwo();
-    timers.pass(Duration.ofSeconds(1));
-    lose("L1", "2026-11-27T12:34:56Z");
-    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.QUEUED);
-  }
-
-  @Test
-  void program_isBackUnderTheNextController_grantIsNotToldAgain() {
-    told =
-        new PodFacts.Told(
-            true,
-            "Disconnected",
-            "lease L1: ; the connection of a program was lost, and may come back until 12:34:56Z",
-            "2026-11-27T12:00:00Z");
-    begin(1);
-    pool.grant("main");
-    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
-    assertThat(story.events).isEmpty();
-  }
-
-  @Test
-  void lease_endsWhileItsProgramIsDisconnected_nextOneIsToldAsGranted() {
-    begin(1);
-    pool.grant("main");
-    lose("L1", "2026-11-27T12:34:56Z");
-    pool.end("main");
-    timers.pass(Duration.ofMinutes(1));
-    pool.grant("main");
-    assertThat(story.state.orElseThrow().reason()).isEqualTo(Reason.GRANTED);
-    assertThat(story.events)
-        .containsExactly("LeaseGranted", "LeaseDisconnected", "LeaseLost", "LeaseGranted");
   }
 
   /** The rules that are checked with each step are in the pool. */

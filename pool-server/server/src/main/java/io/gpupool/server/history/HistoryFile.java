@@ -3,16 +3,12 @@ package io.gpupool.server.history;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.HistoryRecord;
+import io.gpupool.server.files.PrivateFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
-import java.util.Set;
 import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -67,20 +63,8 @@ final class HistoryFile {
   void write(HistoryRecord record) {
     try {
       Files.createDirectories(path.getParent());
-      Path fresh = path.resolveSibling(NAME + ".new");
-      Files.deleteIfExists(fresh);
-      try (FileChannel channel =
-          FileChannel.open(
-              fresh,
-              Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
-        ByteBuffer rest = encode(record);
-        while (rest.hasRemaining()) {
-          int ignored = channel.write(rest);
-        }
-        channel.force(true);
-      }
-      Files.move(fresh, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+      PrivateFile.replace(
+          path, path.resolveSibling(NAME + ".new"), encode(record), PrivateFile.Outlives.POWER);
       failing = false;
     } catch (IOException e) {
       if (!failing) {

@@ -2,6 +2,7 @@
 package io.gpupool.server.identity;
 
 import com.google.protobuf.ByteString;
+import io.gpupool.runtime.RandomHex;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.HexFormat;
@@ -18,9 +19,7 @@ public final class LeaseSecret {
   }
 
   public static LeaseSecret random(SecureRandom random) {
-    byte[] bits = new byte[BYTES];
-    random.nextBytes(bits);
-    return new LeaseSecret(HexFormat.of().formatHex(bits));
+    return new LeaseSecret(RandomHex.of(random, BYTES));
   }
 
   /** As a holder knows it. */

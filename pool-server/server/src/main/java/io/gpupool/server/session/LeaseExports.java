@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.runtime.RandomHex;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.worker.WorkerLink;
 import io.gpupool.transport.Descriptors;
@@ -10,7 +11,6 @@ import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
 import java.security.SecureRandom;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -158,9 +158,7 @@ final class LeaseExports {
   /** Returns whether the descriptor is kept. */
   private boolean offer(Session from, TextMessage message, @Nullable Integer descriptor)
       throws WireException {
-    byte[] secret = new byte[TOKEN_BYTES];
-    random.nextBytes(secret);
-    Export export = export(from, HexFormat.of().formatHex(secret), message, descriptor);
+    Export export = export(from, RandomHex.of(random, TOKEN_BYTES), message, descriptor);
     if (exports.size() >= MAX_EXPORTS) {
       from.worker().send(refusal(message, "full", MAX_EXPORTS + " things are shared in the lease"));
       return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.runtime.RandomHex;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.stream.CallStream;
@@ -176,9 +177,7 @@ final class PeerConnector {
 
   private void hand(Session session, int link, FileDescriptor stream) {
     if (session.isServed()) {
-      byte[] bytes = new byte[RANDOM_BYTES];
-      random.nextBytes(bytes);
-      session.worker().peer(link, HexFormat.of().formatHex(bytes), stream);
+      session.worker().peer(link, RandomHex.of(random, RANDOM_BYTES), stream);
     } else {
       Detaching.closeQuietly(stream);
     }

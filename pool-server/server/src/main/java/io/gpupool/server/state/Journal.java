@@ -4,10 +4,9 @@ package io.gpupool.server.state;
 import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
 import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
 
+import io.gpupool.server.files.FolderLock;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -87,18 +86,10 @@ final class Journal {
         Files.createDirectories(folder);
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx------"));
       }
-      FileChannel channel =
-          FileChannel.open(
-              folder.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-      try {
-        FileLock taken = channel.tryLock();
-        if (taken != null) {
-          return channel;
-        }
-      } catch (OverlappingFileLockException e) {
-        LOG.debug("another server of this process", e);
+      Optional<FileChannel> lock = FolderLock.take(folder);
+      if (lock.isPresent()) {
+        return lock.get();
       }
-      channel.close();
     } catch (IOException e) {
       throw cannotUse(folder, e);
     }

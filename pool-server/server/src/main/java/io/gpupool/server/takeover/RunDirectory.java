@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.takeover;
 
+import io.gpupool.runtime.ProcessInfo;
+import io.gpupool.runtime.RandomHex;
+import io.gpupool.server.files.FolderLock;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -32,7 +31,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class RunDirectory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RunDirectory.class);
-  private static final String LOCK = "lock";
   private static final String SOCKET_PREFIX = "worker-";
   private static final String SOCKET_SUFFIX = ".sock";
   private static final int SOCKET_BYTES = 8;
@@ -83,12 +81,12 @@ public final class RunDirectory implements AutoCloseable {
       Files.createDirectory(folder, PRIVATE);
     }
     check(folder, parent);
-    boolean fresh = !Files.exists(folder.resolve(LOCK), LinkOption.NOFOLLOW_LINKS);
+    boolean fresh = !Files.exists(folder.resolve(FolderLock.FILE), LinkOption.NOFOLLOW_LINKS);
     return new RunDirectory(folder, lock(folder), fresh);
   }
 
   private static void check(Path folder, Path parent) throws IOException {
-    long self = ownUser();
+    long self = Integer.toUnsignedLong(ProcessInfo.USER_ID);
     Facts own = Facts.of(folder);
     if (!own.isDirectory() || own.user() != self || (own.mode() & PERMISSIONS) != OWNER_ONLY) {
       throw new IOException(
@@ -110,15 +108,6 @@ public final class RunDirectory implements AutoCloseable {
     }
   }
 
-  /** The user of this process. */
-  public static long ownUser() throws IOException {
-    return Files.readAllLines(Path.of("/proc/self/status")).stream()
-        .filter(line -> line.startsWith("Uid:"))
-        .map(line -> Long.parseLong(line.split("\\s+")[2]))
-        .findFirst()
-        .orElseThrow(() -> new IOException("/proc/self/status has no Uid"));
-  }
-
   /** The facts about a file that decide whether it is safe; symbolic links are not followed. */
   private record Facts(boolean isDirectory, long user, int mode) {
     static Facts of(Path path) throws IOException {
@@ -132,27 +121,13 @@ public final class RunDirectory implements AutoCloseable {
   }
 
   private static FileChannel lock(Path folder) throws IOException {
-    FileChannel channel =
-        FileChannel.open(
-            folder.resolve(LOCK),
-            Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-    try {
-      FileLock taken = channel.tryLock();
-      if (taken != null) {
-        return channel;
-      }
-    } catch (OverlappingFileLockException e) {
-      LOG.debug("another server of this process", e);
-    } catch (IOException e) {
-      channel.close();
-      throw e;
-    }
-    channel.close();
-    throw new IOException(
-        "the run directory "
-            + folder
-            + " is in use by another server; stop that one, or give another with --run-dir");
+    return FolderLock.take(folder)
+        .orElseThrow(() ->
+            new IOException(
+                "the run directory "
+                    + folder
+                    + " is in use by another server; stop that one, or give another with"
+                    + " --run-dir"));
   }
 
   /** Returns whether no process has had it before, as after a start of the machine. */
@@ -172,9 +147,7 @@ public final class RunDirectory implements AutoCloseable {
 
   /** Makes up the name of a worker's socket. */
   public String newSocket() {
-    byte[] bits = new byte[SOCKET_BYTES];
-    random.nextBytes(bits);
-    return SOCKET_PREFIX + HexFormat.of().formatHex(bits) + SOCKET_SUFFIX;
+    return SOCKET_PREFIX + RandomHex.of(random, SOCKET_BYTES) + SOCKET_SUFFIX;
   }
 
   static boolean isSocket(String name) {

@@ -25,18 +25,17 @@ public final class RunFolders {
    *
    * @param state says which state the server has, and of which server if several share it
    */
-  public static List<Path> of(
-      String state, boolean isRoot, long user, Map<String, String> variables) {
+  public static List<Path> of(String state, int user, Map<String, String> variables) {
     String name = hash(state);
     List<Path> folders = new ArrayList<>();
     String own = variables.getOrDefault("XDG_RUNTIME_DIR", "");
-    if (isRoot) {
+    if (user == 0) {
       // Not in /run/gpupool, where agents have sockets for all users.
       folders.add(Path.of("/run/gpupool-server", name));
     } else if (Path.of(own).isAbsolute() && Files.isDirectory(Path.of(own))) {
       folders.add(Path.of(own, "gpupool", name));
     }
-    folders.add(Path.of("/dev/shm/gpupool-" + user, name));
+    folders.add(Path.of("/dev/shm/gpupool-" + Integer.toUnsignedString(user), name));
     return folders;
   }
 

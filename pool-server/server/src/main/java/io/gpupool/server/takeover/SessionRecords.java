@@ -4,18 +4,16 @@ package io.gpupool.server.takeover;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.RunningSessionRecord;
 import io.gpupool.runtime.ProcessStart;
+import io.gpupool.server.files.PrivateFile;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.WireException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -65,20 +63,12 @@ public final class SessionRecords {
       return false;
     }
     String id = record.keys().id().toString();
-    Path fresh = folder.file(FRESH + id);
     try {
-      Files.deleteIfExists(fresh);
-      try (FileChannel file =
-          FileChannel.open(
-              fresh,
-              Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
-        ByteBuffer bytes = SessionRecordForm.write(record).toByteString().asReadOnlyByteBuffer();
-        while (bytes.hasRemaining()) {
-          int ignored = file.write(bytes);
-        }
-      }
-      Files.move(fresh, folder.file(PREFIX + id), StandardCopyOption.ATOMIC_MOVE);
+      PrivateFile.replace(
+          folder.file(PREFIX + id),
+          folder.file(FRESH + id),
+          SessionRecordForm.write(record).toByteString().asReadOnlyByteBuffer(),
+          PrivateFile.Outlives.PROCESS);
       return true;
     } catch (IOException e) {
       LOG.warn(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a server's process leaves in its run directory for the next one. */
+/** The run directory, in which a server's process leaves its sessions for the next one. */
 @NullMarked
 package io.gpupool.server.takeover;
 

@@ -2,6 +2,7 @@
 package io.gpupool.server.tenant;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.files.PrivateFile;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.records.Quota;
@@ -12,14 +13,10 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * The maker of the first admin's token, for a pool without a valid admin token. It writes the token
@@ -61,14 +58,9 @@ public final class BootstrapToken {
 
   private static void write(Path file, String text) throws IOException {
     Files.createDirectories(file.toAbsolutePath().getParent());
-    Files.deleteIfExists(file);
-    try (FileChannel channel =
-        FileChannel.open(
-            file,
-            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
-      channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)));
-      channel.force(true);
-    }
+    PrivateFile.write(
+        file,
+        ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)),
+        PrivateFile.Outlives.POWER);
   }
 }

@@ -2,6 +2,7 @@
 package io.gpupool.server.worker;
 
 import io.gpupool.runtime.BackOff;
+import io.gpupool.runtime.RandomHex;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.takeover.WorkerRecord;
 import io.gpupool.wire.DriverEnvironment;
@@ -9,7 +10,6 @@ import java.io.File;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -215,11 +215,9 @@ public final class WorkerPool {
   }
 
   private Worker start(boolean late) {
-    byte[] bits = new byte[TOKEN_BYTES];
-    random.nextBytes(bits);
     Worker worker =
         new Worker(
-            HexFormat.of().formatHex(bits),
+            RandomHex.of(random, TOKEN_BYTES),
             launch.seesAssigned(),
             launch.sandbox().takeUser().orElse(null),
             launch.newSocket(),

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.gpupool.runtime.ProcessInfo;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -77,7 +78,7 @@ class RunDirectoryTest {
 
   @Test
   void open_anotherUsers_isRefused() throws Exception {
-    assumeThat(RunDirectory.ownUser()).as("root, who can give folders away").isZero();
+    assumeThat(ProcessInfo.USER_ID).as("root, who can give folders away").isZero();
     Path folder = temporary.resolve("run");
     RunDirectory.open(folder).close();
     Files.setAttribute(folder, "unix:uid", NOBODY, LinkOption.NOFOLLOW_LINKS);
@@ -107,17 +108,17 @@ class RunDirectoryTest {
 
   @Test
   void usual_byUserAndState_areOfThatStateAlone() {
-    assertThat(RunFolders.of("a", true, 0, Map.of()))
-        .isEqualTo(RunFolders.of("a", true, 0, Map.of("XDG_RUNTIME_DIR", "/tmp")))
-        .isNotEqualTo(RunFolders.of("b", true, 0, Map.of()))
+    assertThat(RunFolders.of("a", 0, Map.of()))
+        .isEqualTo(RunFolders.of("a", 0, Map.of("XDG_RUNTIME_DIR", "/tmp")))
+        .isNotEqualTo(RunFolders.of("b", 0, Map.of()))
         .first()
         .asString()
         .matches("/run/gpupool-server/[0-9a-f]{16}");
-    assertThat(RunFolders.of("a", false, 7, Map.of("XDG_RUNTIME_DIR", temporary.toString())))
+    assertThat(RunFolders.of("a", 7, Map.of("XDG_RUNTIME_DIR", temporary.toString())))
         .first()
         .asString()
         .startsWith(temporary + "/gpupool/");
-    assertThat(RunFolders.of("a", false, 7, Map.of()))
+    assertThat(RunFolders.of("a", 7, Map.of()))
         .singleElement()
         .asString()
         .startsWith("/dev/shm/gpupool-7/");

@@ -20,7 +20,6 @@ import org.jspecify.annotations.Nullable;
  * Short frames leave at once if nothing is in their way; whoever posts one never waits.
  */
 final class PeerConnection {
-  private static final int SCRATCH_BYTES = 128;
   private static final int MAX_CALLERS = 4;
   private static final int NONE = -1;
 

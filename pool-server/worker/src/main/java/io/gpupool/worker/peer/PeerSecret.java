@@ -3,8 +3,10 @@ package io.gpupool.worker.peer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,9 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PeerSecret {
   static final int BYTES = 32;
-  private static final int HASHED_BLOCK_BYTES = 64;
-  private static final int INNER = 0x36;
-  private static final int OUTER = 0x5c;
+  private static final String ALGORITHM = "HmacSHA256";
 
   @GuardedBy("this")
   private byte @Nullable [] secret;
@@ -49,28 +49,13 @@ final class PeerSecret {
 
   /** Proves the knowledge of it for one connection: HMAC-SHA-256 of nonce and position. */
   byte[] proof(byte[] nonce, long position) {
-    byte[] key = shown();
-    byte[] text =
-        ByteBuffer.allocate(nonce.length + Long.BYTES).put(nonce).putLong(position).array();
-    return hash(pad(key, OUTER), hash(pad(key, INNER), text));
-  }
-
-  private static byte[] pad(byte[] key, int with) {
-    byte[] padded = new byte[HASHED_BLOCK_BYTES];
-    System.arraycopy(key, 0, padded, 0, key.length);
-    for (int i = 0; i < padded.length; i++) {
-      padded[i] ^= (byte) with;
-    }
-    return padded;
-  }
-
-  private static byte[] hash(byte[] first, byte[] second) {
     try {
-      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-      sha256.update(first);
-      return sha256.digest(second);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
+      Mac mac = Mac.getInstance(ALGORITHM);
+      mac.init(new SecretKeySpec(shown(), ALGORITHM));
+      mac.update(nonce);
+      return mac.doFinal(ByteBuffer.allocate(Long.BYTES).putLong(position).array());
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("this Java has no " + ALGORITHM, e);
     }
   }
 }
