@@ -26,7 +26,10 @@ final class Resumption {
   static final long RECENT_MILLIS = 10_000;
 
   /** How long a worker has to end itself after the window, before the server does. */
-  static final long WORKER_LIMIT_MILLIS = 5000;
+  static final long WORKER_LIMIT_MILLIS = 300;
+
+  /** The same for one that has a connection to turn to, once its call of the driver is over. */
+  static final long BUSY_WORKER_LIMIT_MILLIS = 5000;
 
   /** The reason for the end of a session with more. */
   static final String TOO_MANY =
@@ -109,9 +112,17 @@ final class Resumption {
   void lost(String cause, Consumer<String> onLimit, long forMillis) {
     long millis = Math.min(forMillis, windowMillis);
     cut = new Cut(timers.nowNanos() - millis * NANOS_PER_MILLI, cause);
+    endAfter(windowMillis - millis + WORKER_LIMIT_MILLIS, onLimit);
+  }
+
+  /** Notes that the worker has been given another connection. */
+  void offered(Consumer<String> onLimit) {
+    millisLeft().ifPresent(left -> endAfter(left + BUSY_WORKER_LIMIT_MILLIS, onLimit));
+  }
+
+  private void endAfter(long millis, Consumer<String> onLimit) {
     limit.cancel();
-    limit =
-        timers.after(windowMillis - millis + WORKER_LIMIT_MILLIS, () -> onLimit.accept(missed()));
+    limit = timers.after(millis, () -> onLimit.accept(missed()));
   }
 
   /** Notes that there is a connection, or no session any more. */

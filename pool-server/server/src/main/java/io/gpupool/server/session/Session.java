@@ -320,6 +320,7 @@ public final class Session implements LeasedSession, WorkerSession {
           failure.getMessage());
     } else if (isServed() && number == laterStreams) {
       worker().attach(stream);
+      resumption.offered(this::end);
     } else {
       Detaching.closeQuietly(stream);
     }

@@ -175,6 +175,17 @@ class SessionResumeTest {
   }
 
   @Test
+  void resume_workerInACallOfTheDriverWhenTheWindowEnds_hasMoreTime() {
+    session.onMessage(CUT);
+    assertThat(served.resume(session, key())).isEqualTo(ServerHello.ACCEPTED);
+    ground.timers.pass(session.resumeWindowMillis() + Resumption.BUSY_WORKER_LIMIT_MILLIS - 1);
+    assertThat(session.state()).isEqualTo(Session.State.DISCONNECTED);
+    session.onMessage(BACK);
+    ground.timers.pass(1);
+    assertThat(session.state()).isEqualTo(Session.State.ATTACHED);
+  }
+
+  @Test
   void end_whileDisconnected_endsAtOnceAndTheKeyOpensNothing() {
     session.onMessage(CUT);
     SessionKey key = key();

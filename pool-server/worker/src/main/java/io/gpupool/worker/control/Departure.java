@@ -16,6 +16,11 @@ public final class Departure {
   private static final long PATIENCE_MILLIS = 10_000;
   private static final int PAUSE_MILLIS = 1000;
 
+  /** For a program that had a whole window to come back in. */
+  private static final long PATIENCE_AFTER_WINDOW_MILLIS = 500;
+
+  private static final int LOOK_MILLIS = 250;
+
   private Departure() {}
 
   /** Ends this process some time after the peer of a stream has gone, if it is there still. */
@@ -27,7 +32,7 @@ public final class Departure {
    * Ends this process some time after the peer has gone and will not come back, if it is there
    * still.
    *
-   * @param goneNanos asked once a second for how long that has been so
+   * @param goneNanos asked now and then for how long that has been so
    */
   public static void watch(LongSupplier goneNanos, String session) {
     Thread.ofPlatform().daemon().name("departure").start(() -> run(goneNanos, session));
@@ -35,14 +40,14 @@ public final class Departure {
 
   private static void run(LongSupplier goneNanos, String session) {
     try {
-      while (TimeUnit.NANOSECONDS.toMillis(goneNanos.getAsLong()) < PATIENCE_MILLIS) {
-        Thread.sleep(PAUSE_MILLIS);
+      while (TimeUnit.NANOSECONDS.toMillis(goneNanos.getAsLong()) < PATIENCE_AFTER_WINDOW_MILLIS) {
+        Thread.sleep(LOOK_MILLIS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return;
     }
-    end(session);
+    end(session, PATIENCE_AFTER_WINDOW_MILLIS);
   }
 
   private static void run(int stream, String session) {
@@ -58,16 +63,16 @@ public final class Departure {
       Thread.currentThread().interrupt();
       return;
     }
-    end(session);
+    end(session, PATIENCE_MILLIS);
   }
 
-  private static void end(String session) {
+  private static void end(String session, long patienceMillis) {
     System.err.println(
         "gpupool worker: "
             + session
             + ": the program has gone and the driver has not come back for "
-            + PATIENCE_MILLIS / 1000
-            + " s; a kernel may not end. This worker ends, and the system takes back what it has");
+            + patienceMillis
+            + " ms; a kernel may not end. This worker ends, and the system takes back what it has");
     Runtime.getRuntime().halt(1);
   }
 }

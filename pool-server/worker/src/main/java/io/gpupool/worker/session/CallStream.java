@@ -403,8 +403,8 @@ final class CallStream {
   }
 
   /**
-   * Looks at the connection, about once a second; returns for how long there has been none. Any
-   * thread may call it.
+   * Looks at the connection now and then; returns for how long there has been none. Any thread may
+   * call it.
    */
   synchronized long watch() {
     if (released || offered != NONE && !isGone(offered)) {

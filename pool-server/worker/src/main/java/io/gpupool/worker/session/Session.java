@@ -30,6 +30,9 @@ public final class Session {
   private static final int CALLBACK_DONE_BYTES = 16;
   private static final long PAUSE_NANOS = 100_000;
 
+  /** For the end of an aborted session whose program has gone. */
+  private static final long ABORT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
   private final CallStream stream;
   private final ResumeWindow window;
 
@@ -139,8 +142,7 @@ public final class Session {
   }
 
   /**
-   * Looks at the connection of a session that outlives it, about once a second. Any thread may call
-   * it.
+   * Looks at the connection of a session that outlives it, now and then. Any thread may call it.
    *
    * @return for how long it has been gone and will not come back, in nanoseconds
    */
@@ -150,7 +152,8 @@ public final class Session {
     if (goneNanos == 0 && overdue != null) {
       abort.abort(overdue);
     }
-    long patienceNanos = stream.isWoken() ? 0 : TimeUnit.MILLISECONDS.toNanos(window.millis());
+    long patienceNanos =
+        stream.isWoken() ? ABORT_NANOS : TimeUnit.MILLISECONDS.toNanos(window.millis());
     return Math.max(0, goneNanos - patienceNanos);
   }
 

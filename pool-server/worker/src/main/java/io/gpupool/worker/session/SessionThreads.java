@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 final class SessionThreads {
   private static final int MAX_WAITING_THREADS = 64;
   private static final long IDLE_THREAD_SECONDS = 10;
+  private static final long SHUT_DOWN_MILLIS = 100;
 
   private final ThreadPoolExecutor waiting;
   private final ExecutorService callbackSender;
@@ -39,12 +40,12 @@ final class SessionThreads {
     return callbackSender;
   }
 
-  /** Ends them; false if a waiting thread is still inside the backend after a second. */
+  /** Ends them; false if a waiting thread is still inside the backend a little later. */
   boolean shutDown() {
     waiting.shutdown();
     callbackSender.shutdown();
     try {
-      return waiting.awaitTermination(1, TimeUnit.SECONDS);
+      return waiting.awaitTermination(SHUT_DOWN_MILLIS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
