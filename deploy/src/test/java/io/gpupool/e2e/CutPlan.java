@@ -58,7 +58,9 @@ final class CutPlan {
   static CutPlan random(long seed, Fault fault, int cuts, long endByte, int mostMillis) {
     Random random = new Random(seed);
     CutPlan plan = new CutPlan();
-    long firstByte = Fault.OF_A_CONNECTION.contains(fault) ? 0 : BEGINNING_BYTES;
+    // A short program is over before that.
+    long firstByte =
+        Fault.OF_A_CONNECTION.contains(fault) ? 0 : Math.min(BEGINNING_BYTES, endByte / 2);
     LongStream.generate(() -> random.nextLong(firstByte, Math.max(endByte, firstByte + 1)))
         .limit(cuts)
         .sorted()
