@@ -40,7 +40,7 @@ public final class LeaseCall implements HeldLease {
   /** Shorter than the least time that a server waits for holders after its restart, by far. */
   private static final Duration LONGEST_HOLD_PAUSE = Duration.ofSeconds(2);
 
-  private static final long RELEASE_SECONDS = 5;
+  private static final long RELEASE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   /** The time after which a holder gives up, unless its lease has a longer resume window. */
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -177,7 +177,12 @@ public final class LeaseCall implements HeldLease {
   }
 
   private void release(ReleaseLeaseRequest asked, Runnable onAnswer) {
-    stub.withDeadlineAfter(RELEASE_SECONDS, TimeUnit.SECONDS)
+    release(asked, onAnswer, System.nanoTime() + RELEASE_NANOS);
+  }
+
+  /** The connection may just be broken, and a lease with a window would be kept for that long. */
+  private void release(ReleaseLeaseRequest asked, Runnable onAnswer, long deadlineNanos) {
+    stub.withDeadlineAfter(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS)
         .releaseLease(
             asked,
             new StreamObserver<>() {
@@ -187,7 +192,17 @@ public final class LeaseCall implements HeldLease {
               @Override
               public void onError(Throwable failure) {
                 LOG.debug("lease {}: release failed: {}", asked.getLeaseId(), failure.getMessage());
-                onAnswer.run();
+                boolean lost = Status.fromThrowable(failure).getCode() == Status.Code.UNAVAILABLE;
+                long left = deadlineNanos - System.nanoTime() - RETRY.toNanos();
+                if (!lost || left <= 0 || !outlivesConnection()) {
+                  onAnswer.run();
+                  return;
+                }
+                connection.retryNow();
+                loop.schedule(
+                    () -> release(asked, onAnswer, deadlineNanos),
+                    RETRY.toMillis(),
+                    TimeUnit.MILLISECONDS);
               }
 
               @Override
@@ -195,6 +210,12 @@ public final class LeaseCall implements HeldLease {
                 onAnswer.run();
               }
             });
+  }
+
+  private boolean outlivesConnection() {
+    Lease given = lease;
+    return request.getResumeWindowMillis() > 0
+        || (given == null ? !request.hasResumeWindowMillis() : given.getResumeWindowMillis() > 0);
   }
 
   @Override

@@ -127,6 +127,27 @@ class LeaseHoldIT {
     assertThat(pool.released).isEmpty();
   }
 
+  @Test
+  void release_connectionJustBroken_isTriedUntilThePoolAnswers() throws Exception {
+    CompletableFuture<HeldLease> asking = call.request(WISH);
+    pool.grant();
+    pool.unanswered = 3;
+    asking.get().release().get();
+
+    assertThat(pool.released).hasSize(4).allMatch(asked -> asked.getLeaseId().equals("L1"));
+  }
+
+  @Test
+  void release_connectionBrokenAndNoWindow_isLeftToTheServer() throws Exception {
+    CompletableFuture<HeldLease> asking =
+        call.request(LeaseRequest.newBuilder().setResumeWindowMillis(0).build());
+    pool.grant();
+    pool.unanswered = 1;
+    asking.get().release().get();
+
+    assertThat(pool.released).hasSize(1);
+  }
+
   /** An event loop that notes for how long it was to wait, and does not. */
   private static final class Pauses extends ScheduledThreadPoolExecutor {
     final List<Long> millis = new CopyOnWriteArrayList<>();
@@ -149,6 +170,7 @@ class LeaseHoldIT {
     private final BlockingQueue<StreamObserver<LeaseEvent>> heldNow = new LinkedBlockingQueue<>();
     private volatile StreamObserver<LeaseEvent> requesting;
     private volatile java.util.function.IntPredicate held = attempt -> false;
+    private volatile int unanswered;
     private int attempts;
 
     LeaseRequest awaitRequest() throws InterruptedException {
@@ -205,6 +227,11 @@ class LeaseHoldIT {
     @Override
     public void releaseLease(ReleaseLeaseRequest request, StreamObserver<ReleaseLeaseReply> reply) {
       released.add(request);
+      if (unanswered > 0) {
+        unanswered--;
+        reply.onError(Status.UNAVAILABLE.asRuntimeException());
+        return;
+      }
       reply.onNext(ReleaseLeaseReply.getDefaultInstance());
       reply.onCompleted();
     }

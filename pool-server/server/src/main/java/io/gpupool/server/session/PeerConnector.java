@@ -209,7 +209,7 @@ final class PeerConnector {
   /** Returns whether it is for the network or the server to change, and not for the session. */
   private static boolean isTemporary(Throwable failure) {
     return failure instanceof DialException dial
-        ? dial.why() == DialException.Why.UNREACHABLE
+        ? dial.why() == DialException.Why.UNREACHABLE || dial.why() == DialException.Why.BROKEN
         : failure instanceof IOException;
   }
 
