@@ -90,6 +90,7 @@ static void newAgent_thatEndsTheSession_isHeard(void) {
   begin_held("L7.secret");
   end_agent();
   hold_renew(8000);
+  while (peerResume.live[0]->session->agent < 0) sched_yield();
   struct text_message message;
   text_begin(&message);
   text_add(&message, "type", "ended");
