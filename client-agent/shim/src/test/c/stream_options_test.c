@@ -99,10 +99,13 @@ static void send_all(int stream, size_t bytes) {
   CHECK(send(stream, zeros, bytes, 0) == (ssize_t)bytes);
 }
 
-/** Sends once what had come before was taken by a thread that waits for more. */
+/** Sends once nothing is taken any more: a thread waits for more than has come. */
 static void *send_later(void *argument) {
   const struct sending *sending = argument;
-  for (int queued = 1; queued > 0; usleep(1000)) CHECK_OK(ioctl(sending->receiver, FIONREAD, &queued));
+  for (int queued = -2, before = -1; queued != before; usleep(5000)) {
+    before = queued;
+    CHECK_OK(ioctl(sending->receiver, FIONREAD, &queued));
+  }
   send_all(sending->stream, sending->bytes);
   return NULL;
 }
