@@ -66,10 +66,7 @@ record HeldSessions(List<Link> links, Duration resumeWindow) {
       for (int link = 0; link < count; link++) {
         links.add(Link.of(message, "." + link));
       }
-      return new HeldSessions(
-          links,
-          Duration.ofSeconds(
-              message.requireNumber(AttachRequest.WINDOW, AttachRequest.MAX_WINDOW_SECONDS)));
+      return new HeldSessions(links, AttachRequest.window(message, AttachRequest.WINDOW));
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());

@@ -27,8 +27,7 @@ record ResumeRequest(SessionHandle session, String server, Duration resumeWindow
       return new ResumeRequest(
           link.session(),
           link.server(),
-          Duration.ofSeconds(
-              message.requireNumber("resume_window", AttachRequest.MAX_WINDOW_SECONDS)),
+          AttachRequest.window(message, "resume_window"),
           message.requireNumber("holds", 1) == 1);
     } catch (WireException e) {
       throw new PoolRequestException(

@@ -48,7 +48,7 @@ public record AttachRequest(
   public static final String WINDOW = "window";
 
   /** The longest window that a lease can have. */
-  public static final long MAX_WINDOW_SECONDS = 3600;
+  private static final long MAX_WINDOW_SECONDS = 3600;
 
   private static final Set<String> TYPES = Set.of("attach", "nvml", RESUME, HOLD);
 
@@ -101,17 +101,25 @@ public record AttachRequest(
         return null;
       }
       // A program that reads NVML does not know its lease's window.
-      long seconds = message.get(WINDOW).isPresent() ? windowSeconds(message) : MAX_WINDOW_SECONDS;
-      return new FormerLease(LeaseHandle.parse(ticket), Duration.ofSeconds(seconds));
+      Duration window =
+          message.get(WINDOW).isPresent()
+              ? window(message, WINDOW)
+              : Duration.ofSeconds(MAX_WINDOW_SECONDS);
+      return new FormerLease(LeaseHandle.parse(ticket), window);
     }
+  }
 
-    private static long windowSeconds(TextMessage message) {
-      try {
-        return message.requireNumber(WINDOW, MAX_WINDOW_SECONDS);
-      } catch (WireException e) {
-        throw new PoolRequestException(
-            PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());
-      }
+  /**
+   * Reads a window, which the message has in seconds.
+   *
+   * @throws PoolRequestException if it is missing, no number, or too long
+   */
+  public static Duration window(TextMessage message, String key) {
+    try {
+      return Duration.ofSeconds(message.requireNumber(key, MAX_WINDOW_SECONDS));
+    } catch (WireException e) {
+      throw new PoolRequestException(
+          PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());
     }
   }
 
