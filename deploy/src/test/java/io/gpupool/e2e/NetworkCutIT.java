@@ -115,14 +115,14 @@ class NetworkCutIT {
       CompletableFuture<Long> lost =
           when(() -> pool.leases().getFirst().getState() == LeaseInfo.State.STATE_GRACE);
       waiting.run().awaitErrorLine(line -> line.contains("lost the connection to"));
-      CompletableFuture<Long> noticed = CompletableFuture.completedFuture(System.nanoTime());
+      long noticedNanos = System.nanoTime();
       CompletableFuture<Long> ended =
           disconnected.thenCompose(at -> when(() -> pool.sessions().isEmpty()));
       CompletableFuture<Long> freed =
           lost.thenCompose(at -> when(() -> pool.freeBytes() == GPU_BYTES));
       assertThat(waiting.answer("sync")).containsExactly(DEVICE_UNAVAILABLE);
       long failedNanos = System.nanoTime();
-      requireSoonAfterWindow("the program has its error", noticed.join(), failedNanos);
+      requireSoonAfterWindow("the program has its error", noticedNanos, failedNanos);
       requireSoonAfterWindow("the session is gone", disconnected.join(), ended.join());
       requireSoonAfterWindow("the GPU is free", lost.join(), freed.join());
     } finally {

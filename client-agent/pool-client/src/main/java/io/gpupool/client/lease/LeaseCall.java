@@ -180,7 +180,10 @@ public final class LeaseCall implements HeldLease {
     release(asked, onAnswer, System.nanoTime() + RELEASE_NANOS);
   }
 
-  /** The connection may just be broken, and a lease with a window would be kept for that long. */
+  /**
+   * Asks again until the deadline if the connection is broken: a lease with a window would be kept
+   * for that long.
+   */
   private void release(ReleaseLeaseRequest asked, Runnable onAnswer, long deadlineNanos) {
     stub.withDeadlineAfter(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS)
         .releaseLease(

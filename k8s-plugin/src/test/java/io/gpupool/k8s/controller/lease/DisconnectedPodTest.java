@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.time.Instant;
 import org.junit.jupiter.api.Test;
 
-/** What is told of pods whose programs have lost their connections. */
+/** Conditions and events of pods whose programs have lost their connections. */
 class DisconnectedPodTest extends PodLeasesFixture {
   private void lose(String lease, String until) {
     pool.disconnected.put(lease, Instant.parse(until));

@@ -77,7 +77,7 @@ abstract class PodLeasesFixture {
     pod.update(facts(), over, true, null);
   }
 
-  /** What was told. */
+  /** The latest state of the pod, and the reasons of its events. */
   static final class Story implements PodLeases.Reporter {
     final List<String> events = new ArrayList<>();
     Optional<PodState> state = Optional.empty();

@@ -18,7 +18,7 @@ public final class PrivateFile {
   static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
-  /** What a file is to outlive once it is written. */
+  /** The mishap that a file outlives once it is written. */
   public enum Outlives {
     /** A crash of the server. */
     PROCESS,

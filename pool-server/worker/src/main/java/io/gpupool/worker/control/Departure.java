@@ -16,7 +16,7 @@ public final class Departure {
   private static final long PATIENCE_MILLIS = 10_000;
   private static final int PAUSE_MILLIS = 1000;
 
-  /** For a program that had a whole window to come back in. */
+  /** Patience with a program that had a whole window to come back in. */
   private static final long PATIENCE_AFTER_WINDOW_MILLIS = 500;
 
   private static final int LOOK_MILLIS = 250;
@@ -71,8 +71,8 @@ public final class Departure {
         "gpupool worker: "
             + session
             + ": the program has gone and the driver has not come back for "
-            + patienceMillis
-            + " ms; a kernel may not end. This worker ends, and the system takes back what it has");
+            + patienceMillis / 1000.0
+            + " s; a kernel may not end. This worker ends, and the system takes back what it has");
     Runtime.getRuntime().halt(1);
   }
 }

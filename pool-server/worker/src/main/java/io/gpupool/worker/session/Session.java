@@ -30,7 +30,7 @@ public final class Session {
   private static final int CALLBACK_DONE_BYTES = 16;
   private static final long PAUSE_NANOS = 100_000;
 
-  /** For the end of an aborted session whose program has gone. */
+  /** Time for an aborted session to end once its program has gone. */
   private static final long ABORT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final CallStream stream;
