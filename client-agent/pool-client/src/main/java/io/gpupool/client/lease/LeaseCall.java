@@ -128,8 +128,12 @@ public final class LeaseCall implements HeldLease {
    * @return completes when the lease is held; cancelling it lets go of the lease
    */
   public CompletableFuture<HeldLease> hold(String leaseId, String secret, Duration resumeWindow) {
-    lease = Lease.newBuilder().setId(leaseId).setSecret(secret).build();
-    request = LeaseRequest.newBuilder().setResumeWindowMillis(resumeWindow.toMillis()).build();
+    lease =
+        Lease.newBuilder()
+            .setId(leaseId)
+            .setSecret(secret)
+            .setResumeWindowMillis(resumeWindow.toMillis())
+            .build();
     ended.thenAccept(reason ->
         granted.completeExceptionally(
             new PoolRequestException(

@@ -25,6 +25,7 @@ import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -102,6 +103,21 @@ class LeaseHoldIT {
   }
 
   @Test
+  void hold_ofALeaseOfAnotherProcess_goesOnForTheWindowOfTheLease() throws Exception {
+    pool.held = attempt -> true;
+    CompletableFuture<HeldLease> taking = call.hold("L1", "s", Duration.ofSeconds(12));
+    StreamObserver<LeaseEvent> held = pool.awaitHeld();
+    pool.held = attempt -> false;
+    pauses.wait = true;
+    long brokenAtNanos = System.nanoTime();
+    held.onError(Status.UNAVAILABLE.asRuntimeException());
+
+    assertThat(taking.get().ended().get()).contains("the connection to the pool was lost");
+    assertThat(Duration.ofNanos(System.nanoTime() - brokenAtNanos))
+        .isGreaterThan(Duration.ofSeconds(12));
+  }
+
+  @Test
   void cancel_ofARequestWhoseGrantMayBeOnItsWay_givesItBackByItsId() throws Exception {
     CompletableFuture<HeldLease> asking = call.request(WISH);
     LeaseRequest asked = pool.awaitRequest();
@@ -148,9 +164,10 @@ class LeaseHoldIT {
     assertThat(pool.released).hasSize(1);
   }
 
-  /** An event loop that notes for how long it was to wait, and does not. */
+  /** An event loop that notes for how long it was to wait, and does so only if it must. */
   private static final class Pauses extends ScheduledThreadPoolExecutor {
     final List<Long> millis = new CopyOnWriteArrayList<>();
+    private volatile boolean wait;
 
     Pauses() {
       super(1);
@@ -159,7 +176,7 @@ class LeaseHoldIT {
     @Override
     public ScheduledFuture<?> schedule(Runnable action, long delay, TimeUnit unit) {
       millis.add(unit.toMillis(delay));
-      return super.schedule(action, 0, unit);
+      return super.schedule(action, wait ? delay : 0, unit);
     }
   }
 
