@@ -23,6 +23,10 @@ import org.jspecify.annotations.Nullable;
 /** A pool that programs reach through {@link CutProxy proxies}, and the faults on their way. */
 final class CutSite implements AutoCloseable {
   private static final Duration RUNNING = Duration.ofMinutes(8);
+
+  /** For how long the leases of programs outlive their connections. */
+  static final Duration WINDOW = Duration.ofSeconds(60);
+
   private static final Duration JOINING = Duration.ofSeconds(60);
   private static final String GPUS = "soft:2,mem=1Gi";
   private static final long GPUS_BYTES = 2L << 30;
@@ -140,7 +144,7 @@ final class CutSite implements AutoCloseable {
     List<Object> line = new ArrayList<>(List.of(Distribution.gpupool(), "run"));
     line.addAll(List.of("--pool", (clear ? "" : "tls://") + address()));
     line.addAll(share);
-    line.addAll(List.of("--resume-window", "60s", "--"));
+    line.addAll(List.of("--resume-window", WINDOW.toSeconds() + "s", "--"));
     line.addAll(command);
     Program.Builder builder = Program.of(line.toArray());
     environment.forEach(builder::with);
@@ -167,12 +171,16 @@ final class CutSite implements AutoCloseable {
     streams.forEach(CutProxy::reset);
   }
 
-  /** Waits until no lease, session or memory is left; a fault that lasts is over by then. */
   void awaitNothingLeft() {
+    awaitNothingLeft(Duration.ofSeconds(20));
+  }
+
+  /** Waits until no lease, session or memory is left; a fault that lasts is over by then. */
+  void awaitNothingLeft(Duration atMost) {
     befalling.lock();
     try {
       Pool first = pools.getFirst();
-      first.awaitIdle();
+      first.awaitIdle(atMost);
       first.awaitFreeBytes(GPUS_BYTES);
       assertThat(first.sessions()).isEmpty();
     } finally {

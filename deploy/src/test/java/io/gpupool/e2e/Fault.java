@@ -36,6 +36,11 @@ enum Fault {
   /** Those of which a single connection knows. */
   static final Set<Fault> OF_A_CONNECTION = EnumSet.of(RESET, CLOSE, WITHIN_REQUEST, WITHIN_ANSWER);
 
+  /**
+   * Those in which a program that ends cannot release its lease, which lasts for its window then.
+   */
+  static final Set<Fault> OF_SILENCE = EnumSet.of(HALF_OPEN, SILENCE);
+
   /** Those of a network between a client and a server. */
   static final Set<Fault> OF_A_NETWORK = EnumSet.complementOf(EnumSet.of(AGENT_KILLED));
 }

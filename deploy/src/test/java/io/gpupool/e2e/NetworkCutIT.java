@@ -131,6 +131,21 @@ class NetworkCutIT {
     pool.awaitFreeBytes(GPU_BYTES);
   }
 
+  @Test
+  void cut_inWhichAProgramEnds_leavesItsLeaseToTheWindow() {
+    try (Tenant tenant = run(WINDOW.toSeconds() + "s")) {
+      tenant.ask("steady");
+      network().cut();
+      tenant.tell("exit 0");
+      assertThat(tenant.run().awaitEnd(PATIENCE).status()).isZero();
+      network().heal();
+      pool.awaitIdle();
+    } finally {
+      network().heal();
+    }
+    pool.awaitFreeBytes(GPU_BYTES);
+  }
+
   /** Returns the time at which something first holds, by {@link System#nanoTime}. */
   private static CompletableFuture<Long> when(Callable<Boolean> condition) {
     return CompletableFuture.supplyAsync(

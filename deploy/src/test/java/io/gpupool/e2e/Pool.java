@@ -225,8 +225,12 @@ final class Pool implements AutoCloseable {
 
   /** Waits until nothing is leased any more, as between tests. */
   void awaitIdle() {
+    awaitIdle(Duration.ofSeconds(20));
+  }
+
+  void awaitIdle(Duration atMost) {
     await()
-        .atMost(Duration.ofSeconds(20))
+        .atMost(atMost)
         .pollInterval(Duration.ofMillis(20))
         .pollInSameThread()
         .untilAsserted(() -> assertThat(leases()).isEmpty());
