@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_POINTER = 1, BUFFER_SIZE = 2, USUAL_NANOS = 5000 };
+enum { BUFFER_POINTER = 1, BUFFER_SIZE = 2 };
 
 /** CUlaunchConfig */
 struct config {
@@ -28,7 +28,7 @@ static uint64_t duration(const struct function *function, const void *parameters
     return nanos ? nanos : 1;
   }
   if (micros) return strtoull(micros + 7, NULL, 10) * 1000 + 1;
-  return name_says(function->name, "hang") ? UINT64_MAX : USUAL_NANOS;
+  return name_says(function->name, "hang") ? UINT64_MAX : options.kernelNanos;
 }
 
 static void *name_of(const struct function *function) { return strdup(function->name); }

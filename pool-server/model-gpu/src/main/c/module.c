@@ -144,15 +144,16 @@ API CUresult cuFuncGetParamInfo(struct function *function, size_t index, size_t 
 }
 
 enum { MAX_THREADS = 1024, SHARED_OF_A_BLOCK = 1 << 10, SHARED_OF_ALL = 228 << 10 };
-enum { MAX_THREADS_ATTRIBUTE = 0, SHARED_ATTRIBUTE = 1, LOCAL_BYTES = 3, REGISTERS = 4, PTX_VERSION = 5, BINARY_VERSION = 6, ATTRIBUTES = 16 };
+enum { MAX_THREADS_ATTRIBUTE = 0, SHARED_ATTRIBUTE = 1, LOCAL_BYTES = 3, REGISTERS = 4, PTX_VERSION = 5, BINARY_VERSION = 6 };
 
 static int max_threads(const struct function *function) {
   return function->maxThreads ? (int)function->maxThreads : MAX_THREADS;
 }
 
 API CUresult cuFuncGetAttribute(int *value, int attribute, struct function *function) {
-  if (attribute < 0 || attribute >= ATTRIBUTES) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == MAX_THREADS_ATTRIBUTE                             ? max_threads(function)
+  if (attribute < 0 || attribute >= FUNCTION_ATTRIBUTES) return CUDA_ERROR_INVALID_VALUE;
+  *value = function->isTold >> attribute & 1                              ? function->told[attribute]
+           : attribute == MAX_THREADS_ATTRIBUTE                           ? max_threads(function)
            : attribute == SHARED_ATTRIBUTE                                ? (int)function->sharedBytes
            : attribute == LOCAL_BYTES                                     ? (int)local_bytes(function)
            : attribute == REGISTERS                                       ? 32
@@ -162,8 +163,10 @@ API CUresult cuFuncGetAttribute(int *value, int attribute, struct function *func
 }
 
 API CUresult cuFuncSetAttribute(struct function *function, int attribute, int value) {
-  (void)function;
-  return attribute < 0 || attribute >= ATTRIBUTES || value < -1 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  if (attribute < 0 || attribute >= FUNCTION_ATTRIBUTES || value < -1) return CUDA_ERROR_INVALID_VALUE;
+  function->told[attribute] = value;
+  function->isTold |= 1u << attribute;
+  return CUDA_SUCCESS;
 }
 
 API CUresult cuFuncSetCacheConfig(struct function *function, int config) {

@@ -4,7 +4,7 @@
 
 #include "driver.h"
 
-enum { MAX_PARAMETERS = 64 };
+enum { MAX_PARAMETERS = 64, FUNCTION_ATTRIBUTES = 16 };
 
 struct function {
   struct function *next;
@@ -16,6 +16,8 @@ struct function {
   } parameters[MAX_PARAMETERS];
   uint64_t sharedBytes;   // of a block, without those that a launch asks for
   uint32_t maxThreads;    // that the program promises; 0: it does not
+  int told[FUNCTION_ATTRIBUTES];  // attributes as the program has set them
+  uint32_t isTold;        // a bit for each of those
   bool isLoaded;          // its code lies on the card
   struct work *(*make)(struct function *, struct stream *, const void *parameters, size_t bytes);
 };

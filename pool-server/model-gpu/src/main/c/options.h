@@ -17,6 +17,7 @@ struct options {
   uint64_t memoryBytes;        // mem=
   uint64_t contextBytes;       // context=: of the card's memory, for each context of a process
   uint64_t codeBytes;          // code=: the same, for each function that is loaded
+  uint64_t kernelNanos;        // kernel=: of a kernel that does not say in its name how long it takes
   uint64_t sliceNanos;         // slice=: after so long a process gives the card to another one
   uint64_t switchNanos;        // switch=: which takes so long
   uint64_t copyBytesPerSecond; // copy=: between host and card, in each direction

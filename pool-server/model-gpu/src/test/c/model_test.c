@@ -18,6 +18,7 @@ CUresult cuCtxSetCurrent(struct context *);
 CUresult cuCtxSynchronize(void);
 CUresult cuModuleLoadDataEx(struct module **, const void *, unsigned, int *, void **);
 CUresult cuModuleGetFunction(struct function **, struct module *, const char *);
+CUresult cuFuncSetAttribute(struct function *, int, int);
 CUresult cuFuncGetAttribute(int *, int, struct function *);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, struct function *, int, size_t);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, struct module *, const char *);
@@ -173,6 +174,13 @@ static bool kernel_acts_on_whole_words_of_its_name(void) {
          !name_says("_Z7defaultv", "fault") && !name_says("_ZN7default3runEv", "fault");
 }
 
+static bool kernel_without_a_time_takes_that_of_the_option(void) {
+  char told[160];
+  snprintf(told, sizeof told, "%s,kernel=2ms", getenv("GPUPOOL_MODEL"));
+  return !setenv("GPUPOOL_MODEL", told, 1) && start() && !cuModuleGetFunction(&spin, module, "_Z6changePj") &&
+         is_near(time_of(50, 0, 16, NULL), 100, 10);
+}
+
 static const char variables[] = PTX ".global .attribute(.managed) .align 4 .u32 managed = 41;\n"
                                     ".const .align 4 .f32 reals[2] = {0f3F800000, 0fC0000000};\n"
                                     ".visible .global .align 1 .b8 bytes[4] = {1, -1, 0x10};\n"
@@ -209,6 +217,12 @@ static bool variables_begin_as_the_image_says(void) {
 static const char bounded[] =
     PTX ".visible .entry bounded(.param .u64 to)\n.maxntid 16, 8, 1\n{\n.shared .align 4 .b8 tile[32768];\n"
         ".shared .align 8 .u64 one;\n{ ret; }\n}\n.visible .entry free() { ret; }\n";
+
+static bool attribute_of_a_kernel_is_what_the_program_has_set(void) {
+  int shared = -1, threads = -1;
+  return start() && !cuFuncSetAttribute(spin, 8, 200 << 10) && !cuFuncGetAttribute(&shared, 8, spin) &&
+         shared == 200 << 10 && !cuFuncGetAttribute(&threads, 0, spin) && threads == 1024;
+}
 
 static bool limits_of_a_kernel_are_those_of_its_text(void) {
   struct function *function;
@@ -417,7 +431,7 @@ static bool killed_process_gives_back_all_that_it_had(void) {
 
 static bool options_that_are_wrong_are_refused(void) {
   return options_read("mem=8Gi,gpus=2") == NULL && options_read("mem=much") && options_read("gpus=0") &&
-         options_read("gpus=17") && options_read("colour=red") && options_read("name=../x") && options_read("name=a/b");
+         options_read("gpus=17") && options_read("kernel=0") && options_read("colour=red") && options_read("name=../x") && options_read("name=a/b");
 }
 
 #define CASE(name) {#name, name}
@@ -432,7 +446,9 @@ static const struct {
     CASE(fault_stays),
     CASE(assertion_is_told_on_standard_error),
     CASE(kernel_acts_on_whole_words_of_its_name),
+    CASE(kernel_without_a_time_takes_that_of_the_option),
     CASE(variables_begin_as_the_image_says),
+    CASE(attribute_of_a_kernel_is_what_the_program_has_set),
     CASE(limits_of_a_kernel_are_those_of_its_text),
     CASE(small_memory_of_another_process_is_opened),
     CASE(mappings_behind_each_other_are_unmapped_at_once),
