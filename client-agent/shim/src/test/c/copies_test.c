@@ -127,7 +127,70 @@ static void boxes_longerThanFrames_arriveInPlace(void) {
   free(back);
 }
 
+static _Atomic int synchronizations;
+
+static bool count_synchronizations(struct peer_session *session, const struct frame *frame) {
+  (void)session;
+  synchronizations += frame->op == OP_streamSynchronize;
+  return false;
+}
+
+static int synchronizations_of(CUstream stream) {
+  int before = synchronizations;
+  CHECK_OK(cuStreamSynchronize(stream));
+  return synchronizations - before;
+}
+
+static void stream_awaitedByACopy_isNotAskedForAgain(void) {
+  peer.handler = count_synchronizations;
+  begin();
+  CUdeviceptr device;
+  CUstream stream, other;
+  uint32_t value;
+  CHECK_OK(cuStreamCreate(&stream, 1));
+  CHECK_OK(cuStreamCreate(&other, 1));
+  CHECK_OK(cuMemAlloc_v2(&device, 4));
+  CHECK(synchronizations_of(stream) == 1);
+  CHECK(synchronizations_of(stream) == 0);
+  CHECK(synchronizations_of(other) == 1);
+  CHECK_OK(cuMemcpyDtoHAsync_v2(&value, device, 4, stream));
+  CHECK(synchronizations_of(stream) == 0);
+  CHECK(synchronizations_of(other) == 1);
+  CHECK_OK(cuMemcpyDtoHAsync_v2(&value, device, 4, stream));
+  CHECK_OK(cuMemsetD8Async(device, 1, 4, stream));
+  CHECK(synchronizations_of(stream) == 1);
+}
+
+struct filling {
+  CUcontext context;
+  CUdeviceptr device;
+};
+
+static void *fill(void *argument) {
+  const struct filling *filling = argument;
+  CHECK_OK(cuCtxSetCurrent(filling->context));
+  CHECK_OK(cuMemsetD8Async(filling->device, 1, 4, NULL));
+  return NULL;
+}
+
+static void stream_intoWhichAnotherThreadSends_isAskedForAgain(void) {
+  peer.handler = count_synchronizations;
+  begin();
+  struct filling filling;
+  uint32_t value;
+  pthread_t thread;
+  CHECK_OK(cuCtxGetCurrent(&filling.context));
+  CHECK_OK(cuMemAlloc_v2(&filling.device, 4));
+  CHECK_OK(cuMemcpyDtoH_v2(&value, filling.device, 4));
+  CHECK(synchronizations_of(NULL) == 0);
+  pthread_create(&thread, NULL, fill, &filling);
+  pthread_join(thread, NULL);
+  CHECK(synchronizations_of(NULL) == 1);
+}
+
 int main(void) {
+  CASE(stream_awaitedByACopy_isNotAskedForAgain);
+  CASE(stream_intoWhichAnotherThreadSends_isAskedForAgain);
   CASE(memory_roundTrip_isKept);
   CASE(memory_relayed_isKept);
   CASE(pointerAttribute_boolean_fillsAnInt);

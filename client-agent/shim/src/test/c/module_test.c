@@ -97,6 +97,38 @@ static void functions_notListedWithTheirModule_areCountedAndListed(void) {
   CHECK_RESULT(500, cuModuleGetFunction(&known, module, "f6"));
 }
 
+static _Atomic int occupancies;
+
+static bool count_occupancies(struct peer_session *session, const struct frame *frame) {
+  (void)session;
+  occupancies += frame->op == OP_functionBlocks;
+  return false;
+}
+
+static int occupancies_of(CUfunction function, int threads) {
+  int before = occupancies, blocks = 0;
+  CHECK_OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, 0));
+  CHECK(blocks == 2048 / threads);
+  return occupancies - before;
+}
+
+static void occupancy_ofTheSameBlocks_isAskedForOnceUntilTheFunctionChanges(void) {
+  peer.handler = count_occupancies;
+  begin();
+  CUmodule module;
+  CUfunction function;
+  CHECK_OK(cuModuleLoadData(&module, ptx));
+  CHECK_OK(cuModuleGetFunction(&function, module, "empty"));
+  CHECK(occupancies_of(function, 128) == 1);
+  CHECK(occupancies_of(function, 256) == 1);
+  CHECK(occupancies_of(function, 128) == 0);
+  CHECK_OK(cuFuncSetAttribute(function, 9, 50));
+  CHECK(occupancies_of(function, 128) == 1);
+  CHECK(occupancies_of(function, 128) == 0);
+  CHECK_OK(cuFuncSetCacheConfig(function, 1));
+  CHECK(occupancies_of(function, 128) == 1);
+}
+
 static bool fail_streams(struct peer_session *session, const struct frame *frame) {
   if (frame->op != OP_streamSynchronize) return false;
   peer_reply(session, frame, 719, NULL, 0);
@@ -147,6 +179,7 @@ static void image_unknown_isRefused(void) {
 }
 
 int main(void) {
+  CASE(occupancy_ofTheSameBlocks_isAskedForOnceUntilTheFunctionChanges);
   CASE(kernel_ofModuleAndOfLibrary_launches);
   CASE(functions_notListedWithTheirModule_areCountedAndListed);
   CASE(launch_blocking_answersWhatTheKernelAnswers);

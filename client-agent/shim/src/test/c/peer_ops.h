@@ -157,9 +157,8 @@ static inline void peer_plain_op(struct peer_session *session, const struct fram
     case OP_streamHostFunction:
       peer_answer(session, ANSWER_CALLBACK, (uint32_t)slot[1], 0, NULL, 0);
       break;
-    case OP_cuOccupancyMaxActiveBlocksPerMultiprocessor:
-    case OP_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
-      none[0] = 2048 / (slot[3] ? slot[3] : 1);
+    case OP_functionBlocks:
+      none[0] = 2048 / (slot[2] ? slot[2] : 1);
       peer_reply(session, frame, 0, none, 8);
       break;
     case OP_ctxRetainPrimary:

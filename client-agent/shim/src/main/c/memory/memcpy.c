@@ -11,6 +11,7 @@
 #include "stream/host_func.h"
 #include "stream/route.h"
 #include "stream/stream.h"
+#include "stream/waited.h"
 #include "stream/work_hooks.h"
 
 #include <stdatomic.h>
@@ -48,10 +49,11 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   if (!bytes) return stream_wait(context, stream);
   struct call call = {.destination = destination, .destinationBytes = bytes};
   struct connection *connection = connection_of(context->number);
+  uint64_t begun = waited_begin(context);
   call_open(connection, &call);
-  uint64_t *slot = ring_begin(connection, 40);
+  uint64_t *slot = ring_begin(connection, COPY_FRAME_BYTES);
   if (!slot) return call_cancel(&call);
-  slot[0] = FRAME(40, OP_memcpyDtoH, context->number);
+  slot[0] = FRAME(COPY_FRAME_BYTES, OP_memcpyDtoH, context->number);
   slot[1] = call.tag;
   slot[2] = source;
   slot[3] = bytes;
@@ -60,6 +62,7 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   bool waits = wait_begins();
   CUresult result = context_result(context, call_wait(&call));
   wait_ends(waits);
+  if (!result) waited_end(context, stream, begun, COPY_FRAME_BYTES);
   if (!result) result = after_wait(context, stream, mark);
   if (result) return result;
   if (call.receivedBytes != bytes) return session_malformed("less than was to be copied");

@@ -2,6 +2,7 @@
 #include "module/function_attributes.h"
 
 #include "core/fork.h"
+#include "module/known_occupancy.h"
 #include "ops.h"
 #include "transport/device_table.h"
 
@@ -90,6 +91,7 @@ CUresult function_set_attribute(struct function *function, CUfunction_attribute 
     result = CUDA_ERROR_INVALID_VALUE;
   }
   if (result) return result;
+  known_occupancy_forget(function);
   lock_take(&attributes);
   result = op_functionSetAttribute(function->context->number, function->slot.number,
                                    (uint32_t)attribute, value);

@@ -12,6 +12,14 @@ struct legacy_launch;
 
 enum { CACHED_ATTRIBUTES = 17 };  // all of CUfunction_attribute
 
+/** A question of how many blocks of a kernel run at once on a multiprocessor, and its answer. */
+struct occupancy {
+  uint64_t sharedBytes;
+  int32_t blockSize;  // 0: no question
+  uint32_t flags;
+  int32_t blocks;
+};
+
 struct function {
   struct slot slot;
   struct context *context;
@@ -21,6 +29,8 @@ struct function {
   _Atomic uint32_t cached;  // bit i: attribute i is known
   _Atomic uint32_t absent;  // bit i: there is no attribute i
   int32_t attributes[CACHED_ATTRIBUTES];
+  struct occupancy occupancies[4];  // the latest; of known_occupancy.c
+  uint32_t nextOccupancy, changes;  // of what answers depend on
 };
 
 struct module {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block size that fills a multiprocessor best, found by asking for one size after the other.
+// How many blocks of a kernel run at once, and the block size that fills a multiprocessor best, found by asking for
+// one size after the other.
 #include "module/occupancy.h"
 
 #include "core/handles.h"
 #include "module/function.h"
 #include "module/function_attributes.h"
+#include "module/known_occupancy.h"
 #include "module/launch.h"
 #include "module/module.h"
 #include "ops.h"
@@ -15,6 +17,24 @@
 #include <string.h>
 
 enum { FUNCTION_MAX_THREADS = 0 };
+
+CUresult occupancy_blocks(int *value, CUfunction func, int blockSize, size_t sharedBytes, unsigned int flags) {
+  struct function *function;
+  struct occupancy asked = {.sharedBytes = sharedBytes, .blockSize = blockSize, .flags = flags};
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = function_given(func, &function);
+  if (result) return result;
+  uint32_t changes;
+  if (!known_occupancy(function, &asked, &changes)) {
+    struct context *context = function->context;
+    result = context_result(context, op_functionBlocks(context->number, function->slot.number, blockSize, sharedBytes,
+                                                       flags, &asked.blocks));
+    if (result) return result;
+    known_occupancy_add(function, &asked, changes);
+  }
+  *value = asked.blocks;
+  return CUDA_SUCCESS;
+}
 
 typedef size_t (*shared_of_block)(int blockSize);
 

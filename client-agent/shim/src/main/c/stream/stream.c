@@ -7,6 +7,7 @@
 #include "ops.h"
 #include "shim.h"
 #include "stream/capture_interface.h"
+#include "stream/waited.h"
 #include "stream/work_hooks.h"
 #include "transport/device_table.h"
 #include "transport/session.h"
@@ -70,10 +71,12 @@ CUresult stream_discard(struct stream *stream) {
 }
 
 CUresult stream_wait(struct context *context, uint32_t number) {
-  uint64_t mark = submit_mark();
+  if (waited_already(context, number)) return CUDA_SUCCESS;
+  uint64_t mark = submit_mark(), begun = waited_begin(context);
   bool waits = wait_begins();
   CUresult result = context_result(context, op_streamSynchronize(context->number, number));
   wait_ends(waits);
+  if (!result) waited_end(context, number, begun, SYNCHRONIZE_FRAME_BYTES);
   return result ? result : after_wait(context, number, mark);
 }
 

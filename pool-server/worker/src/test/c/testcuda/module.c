@@ -174,8 +174,9 @@ Result cuFuncSetAttribute(struct function *f, int attribute, int value) {
   return value < 0 ? INVALID_VALUE : SUCCESS;
 }
 
-Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *f, int block_size, size_t shared) {
-  (void)f; (void)shared;
+Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct function *f, int block_size,
+                                                            size_t shared, unsigned flags) {
+  (void)f; (void)shared; (void)flags;
   *blocks = block_size > 0 ? 2048 / block_size : 0;
   return usable();
 }

@@ -163,13 +163,11 @@ class SessionTest extends SessionOnTestDriver {
   }
 
   @Test
-  void autoOp_withOutput_isAnswered() {
+  void functionBlocks_withAndWithoutAFunction_isAnswered() {
     loadKernels();
-    int op = Ops.cuOccupancyMaxActiveBlocksPerMultiprocessor;
 
-    assertThat(session.call(op, 1, FILL, 256, 0).i32(0)).isEqualTo(8);
-    assertThat(session.call(op, 0, FILL, 256, 0).payload()).isEmpty();
-    assertThat(session.call(op, 1, 12345, 256, 0).result()).isEqualTo(400);
+    assertThat(session.call(Ops.functionBlocks, FILL, 256, 0, 0, 1).i32(0)).isEqualTo(8);
+    assertThat(session.call(Ops.functionBlocks, 12345, 256, 0, 0, 1).result()).isEqualTo(400);
   }
 
   @Test

@@ -199,7 +199,7 @@ final class SoftBackendTest {
     ok(backend.cuFuncGetAttribute(out, 0, function));
     assertThat(Memory.getInt(out)).isEqualTo(1024);
     ok(backend.cuFuncSetAttribute(function, 8, 1000));
-    ok(backend.cuOccupancyMaxActiveBlocksPerMultiprocessor(out, function, 1024, 0));
+    ok(backend.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, function, 1024, 0, 0));
     assertThat(Memory.getInt(out)).isEqualTo(2);
     assertThat(backend.cuModuleGetFunction(out, module, text("sub"))).isEqualTo(500);
     ok(backend.cuModuleUnload(module));

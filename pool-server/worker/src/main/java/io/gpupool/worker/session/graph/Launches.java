@@ -124,6 +124,19 @@ public final class Launches implements LaunchOps {
     Posix.unmap(memory, MEMORY_BYTES);
   }
 
+  @Override
+  public void functionBlocks(
+      int tag, int function, int blockSize, long sharedBytes, int flags, boolean valueWanted) {
+    long handle = handles.functions().get(function);
+    long out = call.out();
+    int result =
+        handle == SessionServices.NO_HANDLE
+            ? CudaResult.INVALID_HANDLE
+            : backend.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                out, handle, blockSize, sharedBytes, flags);
+    call.reply(tag, result, out, Long.BYTES);
+  }
+
   /**
    * Answers how large a cluster of blocks may be, or how many run at once.
    *

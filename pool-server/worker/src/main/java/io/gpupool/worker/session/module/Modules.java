@@ -279,6 +279,14 @@ public final class Modules implements ModuleOps {
         : backend.cuFuncSetAttribute(handle, attribute, value);
   }
 
+  @Override
+  public int functionSetCacheConfig(int function, int config) {
+    long handle = handles.functions().get(function);
+    return handle == SessionServices.NO_HANDLE
+        ? CudaResult.INVALID_HANDLE
+        : backend.cuFuncSetCacheConfig(handle, config);
+  }
+
   /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
   private int register(int module, long handle, ModuleFunctions functions) {
     ModuleMemory memory = ModuleMemory.of(backend, quota, owned, call.context(), handle);

@@ -71,19 +71,13 @@ public final class SoftFunctionCalls extends SoftCalls implements FunctionCalls 
   }
 
   @Override
-  public int cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      long blocks, long function, int threads, long sharedBytes) {
+  public int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      long blocks, long function, int threads, long sharedBytes, int flags) {
     return call(() ->
         Memory.putInt(
             blocks,
             Occupancy.blocksPerMultiprocessor(
                 LoadedFunction.find(state().handles(), function), threads, sharedBytes)));
-  }
-
-  @Override
-  public int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-      long blocks, long function, int threads, long sharedBytes, int flags) {
-    return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, sharedBytes);
   }
 
   @Override

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "module/known_occupancy.h"
+
+#include "core/fork.h"
+#include "core/lock.h"
+
+#include <string.h>
+
+/** Guards the answers of all functions; none is taken from before a change. */
+static struct lock occupancies;
+
+static void occupancies_reset(void) { occupancies.word = 0; }
+ON_FORK(occupancies_reset);
+
+bool known_occupancy(struct function *function, struct occupancy *question, uint32_t *changes) {
+  bool known = false;
+  lock_take(&occupancies);
+  for (size_t i = 0; i < sizeof function->occupancies / sizeof *function->occupancies && !known; i++) {
+    const struct occupancy *answer = &function->occupancies[i];
+    known = answer->blockSize && answer->blockSize == question->blockSize &&
+            answer->sharedBytes == question->sharedBytes && answer->flags == question->flags;
+    if (known) question->blocks = answer->blocks;
+  }
+  *changes = function->changes;
+  lock_release(&occupancies);
+  return known;
+}
+
+void known_occupancy_forget(struct function *function) {
+  lock_take(&occupancies);
+  memset(function->occupancies, 0, sizeof function->occupancies);
+  function->changes++;
+  lock_release(&occupancies);
+}
+
+void known_occupancy_add(struct function *function, const struct occupancy *answer, uint32_t changes) {
+  lock_take(&occupancies);
+  if (function->changes == changes) {
+    uint32_t place = function->nextOccupancy++ % (sizeof function->occupancies / sizeof *function->occupancies);
+    function->occupancies[place] = *answer;
+  }
+  lock_release(&occupancies);
+}
