@@ -60,6 +60,7 @@ enum {
   X(cuMemGetInfo, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) \
   X(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes)) \
   X(cuMemFree, cuMemFree_v2, (CUdeviceptr pointer)) \
+  X(cuMemAllocManaged, cuMemAllocManaged, (CUdeviceptr *pointer, size_t bytes, unsigned flags)) \
   X(cuMemAllocHost, cuMemAllocHost_v2, (void **pointer, size_t bytes)) \
   X(cuMemFreeHost, cuMemFreeHost, (void *pointer)) \
   X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes)) \
