@@ -23,14 +23,16 @@ static void init_noAgent_isNotReady(void) {
 }
 
 static void init_silentAgent_isNotReady(void) {
-  static const char name[] = "\0gpupool-test-silent";
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  memcpy(address.sun_path, name, sizeof name - 1);
+  char name[sizeof address.sun_path];
+  // The tests of another checkout may run beside these.
+  int length = snprintf(name, sizeof name, "@gpupool-test-silent-%d", (int)getpid());
+  memcpy(address.sun_path + 1, name + 1, (size_t)length - 1);
   int listener = socket(AF_UNIX, SOCK_STREAM, 0);
   CHECK_OK(bind(listener, (struct sockaddr *)&address,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof name - 1)));
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)));
   CHECK_OK(listen(listener, 1));
-  setenv("GPUPOOL_AGENT", "@gpupool-test-silent", 1);
+  setenv("GPUPOOL_AGENT", name, 1);
   setenv("GPUPOOL_ATTACH_TIMEOUT", "1", 1);
   CHECK_RESULT(802, cuInit(0));
 }
