@@ -2,12 +2,15 @@
 // Measures the cost of calls: launches, copies, allocations and events on the libcuda.so.1 that is found,
 // and beside them, in the same run, the limits of a TCP loopback connection.
 //
-// Usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N]
+// Usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N] [--busy N]
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../examples/driver-api/driver.h"
@@ -30,21 +33,30 @@ struct options {
   size_t copy_bytes;
   int launches;
   int rounds;
+  int busy;
 };
 
-static struct options options = {(size_t)256 << 20, 200000, 5000};
+enum { MOST_BUSY = 1024 };
+
+static struct options options = {(size_t)256 << 20, 200000, 5000, 0};
+static const char *prefix = "";
+
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
 static void percentiles(const char *name, double *micros, int count) {
-  char label[64];
+  const struct {
+    const char *name;
+    long place;
+  } shown[] = {{"p50", count / 2}, {"p99", (long)count * 99 / 100}, {"max", count - 1}};
   qsort(micros, (size_t)count, sizeof *micros, ascending);
-  snprintf(label, sizeof label, "%s_p50", name);
-  figure(label, micros[count / 2], "us");
-  snprintf(label, sizeof label, "%s_p99", name);
-  figure(label, micros[(long)count * 99 / 100], "us");
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    char label[64];
+    snprintf(label, sizeof label, "%s%s_%s", prefix, name, shown[i].name);
+    figure(label, micros[shown[i].place], "us");
+  }
 }
 
 #define EACH_ROUND(name, statement) \
@@ -88,6 +100,7 @@ static void *other_end(void *argument) {
     transfer(socket, ping, sizeof ping, 0);
     transfer(socket, ping, sizeof ping, 1);
   }
+  close(listener);
   char *chunk = malloc(STREAM_CHUNK);
   if (chunk == NULL) {
     fail("no memory for a chunk");
@@ -101,23 +114,31 @@ static void *other_end(void *argument) {
   return NULL;
 }
 
-static void measure_loopback(char *bytes) {
+// Connects to a thread of this process.
+static int loopback(pthread_t *thread) {
+  static int listener;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
-  int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  int on = 1;
+  listener = socket(AF_INET, SOCK_STREAM, 0);
   if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) != 0 ||
       getsockname(listener, (struct sockaddr *)&address, &length) != 0 || listen(listener, 1) != 0) {
     fail("no listener on loopback: %m");
-  }
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, other_end, &listener) != 0) {
-    fail("no thread for the other end");
   }
   int connection = socket(AF_INET, SOCK_STREAM, 0);
   if (connect(connection, (struct sockaddr *)&address, length) != 0 ||
       setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
     fail("no connection over loopback: %m");
   }
+  if (pthread_create(thread, NULL, other_end, &listener) != 0) {
+    fail("no thread for the other end");
+  }
+  return connection;
+}
+
+static void measure_loopback(char *bytes) {
+  pthread_t thread;
+  int connection = loopback(&thread);
   char ping[PING_BYTES] = {0};
   EACH_ROUND("tcp_ping_pong", {
     transfer(connection, ping, sizeof ping, 1);
@@ -128,10 +149,12 @@ static void measure_loopback(char *bytes) {
     transfer(connection, bytes + sent, STREAM_CHUNK, 1);
   }
   transfer(connection, ping, 1, 0);
-  figure("tcp_stream", (double)options.copy_bytes / (now_seconds() - start) / 1e9, "GBps");
+  double rate = (double)options.copy_bytes / (now_seconds() - start) / 1e9;
+  if (!*prefix) {
+    figure("tcp_stream", rate, "GBps");
+  }
   pthread_join(thread, NULL);
   close(connection);
-  close(listener);
 }
 
 // ---- the driver
@@ -170,30 +193,71 @@ static void measure_launches(CUfunction add, CUdeviceptr memory) {
   figure("launches_first", first.per_second, "per_s");
   figure("launch", best.caller_micros, "us");
   figure("launches", best.per_second, "per_s");
+}
+
+static void measure_synchronous(CUfunction add, CUdeviceptr memory) {
+  int none = 0, value = 1;
+  void *parameters[] = {&memory, &memory, &memory, &none};
   EACH_ROUND("launch_sync", {
     LAUNCH();
     CHECK(cuStreamSynchronize(NULL));
   });
-}
-
-static void measure_small_copies(CUdeviceptr memory) {
-  int value = 1;
   EACH_ROUND("d2h_4B", CHECK(cuMemcpyDtoH(&value, memory, sizeof value)));
   EACH_ROUND("h2d_4B", CHECK(cuMemcpyHtoD(memory, &value, sizeof value)));
 }
 
-// The better of two runs: the first one also touches memory for the first time.
+// Processes that compute beside, without end.
+static void start_busy(pid_t *processes) {
+  pid_t mine = getpid();
+  for (int i = 0; i < options.busy; i++) {
+    processes[i] = fork();
+    if (processes[i] < 0) {
+      fail("no process to be busy: %m");
+    }
+    if (processes[i] == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (getppid() == mine) {
+        for (volatile int turn = 0; turn < 1 << 20; turn++) {
+        }
+      }
+      _exit(0);
+    }
+  }
+}
+
+static void end_busy(const pid_t *processes) {
+  for (int i = 0; i < options.busy; i++) {
+    kill(processes[i], SIGKILL);
+    waitpid(processes[i], NULL, 0);
+  }
+}
+
+// The same calls and the same floor while other processes want the processors.
+static void measure_busy(CUfunction add, CUdeviceptr memory, char *bytes) {
+  static pid_t processes[MOST_BUSY];
+  if (options.busy == 0) {
+    return;
+  }
+  prefix = "busy_";
+  start_busy(processes);
+  measure_synchronous(add, memory);
+  measure_loopback(bytes);
+  end_busy(processes);
+  prefix = "";
+}
+
+// The first run, which touches what it needs for the first time, and the better of two.
 #define BANDWIDTH(name, statement) \
   do { \
-    double best = 0; \
+    double rates[2]; \
     for (int run = 0; run < 2; run++) { \
       double start = now_seconds(); \
       statement; \
       CHECK(cuCtxSynchronize()); \
-      double rate = (double)options.copy_bytes / (now_seconds() - start) / 1e9; \
-      best = rate > best ? rate : best; \
+      rates[run] = (double)options.copy_bytes / (now_seconds() - start) / 1e9; \
     } \
-    figure(name, best, "GBps"); \
+    figure(name "_first", rates[0], "GBps"); \
+    figure(name, rates[0] > rates[1] ? rates[0] : rates[1], "GBps"); \
   } while (0)
 
 static void measure_large_copies(CUdeviceptr memory, char *pageable) {
@@ -201,6 +265,9 @@ static void measure_large_copies(CUdeviceptr memory, char *pageable) {
   void *pinned;
   CHECK(cuMemAllocHost(&pinned, bytes));
   memcpy(pinned, pageable, bytes);
+  // Device memory may be memory of the host, of which the first use is not what is measured.
+  CHECK(cuMemsetD32(memory, 0, bytes / 4));
+  CHECK(cuCtxSynchronize());
   BANDWIDTH("h2d_pageable", CHECK(cuMemcpyHtoD(memory, pageable, bytes)));
   BANDWIDTH("d2h_pageable", CHECK(cuMemcpyDtoH(pageable, memory, bytes)));
   BANDWIDTH("h2d_pinned", CHECK(cuMemcpyHtoDAsync(memory, pinned, bytes, NULL)));
@@ -250,8 +317,10 @@ static void parse(int argc, char **argv) {
       options.launches = (int)value;
     } else if (value > 0 && value <= 1 << 30 && strcmp(argv[i], "--rounds") == 0) {
       options.rounds = (int)value;
+    } else if (value > 0 && value <= MOST_BUSY && strcmp(argv[i], "--busy") == 0) {
+      options.busy = (int)value;
     } else {
-      fprintf(stderr, "usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N]\n");
+      fprintf(stderr, "usage: remoting [--json] [--copy-mib N] [--launches N] [--rounds N] [--busy N]\n");
       exit(2);
     }
     i++;
@@ -286,11 +355,12 @@ int main(int argc, char **argv) {
     memcpy(pageable + i, &mixed, sizeof mixed);
   }
   measure_launches(add, memory);
-  measure_small_copies(memory);
+  measure_synchronous(add, memory);
   measure_large_copies(memory, pageable);
   measure_allocations();
   measure_events();
   measure_loopback(pageable);
+  measure_busy(add, memory, pageable);
   figures_end();
   free(pageable);
   CHECK(cuMemFree(memory));
