@@ -171,6 +171,8 @@ struct reader {
   struct call *call;  // whose it is
   uint8_t text[CONNECTION_TEXT_BYTES + 1];
 
+  uint64_t sleepsUntilNanos;  // until when its waits sleep at once
+
   uint8_t *welcome;  // the payload of WELCOME, until somebody fetches it
   uint32_t welcomeBytes;
   bool welcomed;

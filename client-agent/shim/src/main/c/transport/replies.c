@@ -19,20 +19,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPIN_NANOS = 20000 };
+enum {
+  SPIN_NANOS = 20000,
+  GIVEN_WAY_NANOS = 100000,  // a turn of a spin that takes longer let somebody else compute
+  SLEEPS_TIMES = 4,          // as long as that are waits without a spin afterwards
+};
+
+/** Waits a little for something to come, awake. */
+static int spin(struct connection *connection) {
+  struct reader *reader = &connection->reader;
+  bool bulk = reader->underWay && reader->left > READ_BUFFER_BYTES;
+  uint64_t now = now_nanos(), until = now + SPIN_NANOS;
+  if (bulk || now < reader->sleepsUntilNanos) return 0;
+  int got = 0;
+  while (!got && now < until) {
+    // The answer may be made on this very processor: to wait for it without giving way would stop it.
+    uint64_t before = now;
+    sched_yield();
+    now = now_nanos();
+    // The scheduler gives a processor that many want to those who have used it least: spinning costs that place.
+    if (now - before > GIVEN_WAY_NANOS) reader->sleepsUntilNanos = now + SLEEPS_TIMES * (now - before);
+    got = reader_receive(connection, false);
+  }
+  return got;
+}
 
 /** Waits until something has come, and takes it apart. */
 static void step(struct connection *connection) {
-  struct reader *reader = &connection->reader;
   int got = reader_receive(connection, false);
   if (!got) {
-    bool bulk = reader->underWay && reader->left > READ_BUFFER_BYTES;
-    uint64_t until = bulk ? 0 : now_nanos() + SPIN_NANOS;
-    while (!got && now_nanos() < until) {
-      // The answer may be made on this very processor: to wait for it without giving way would stop it.
-      sched_yield();
-      got = reader_receive(connection, false);
-    }
+    got = spin(connection);
     if (!got && connectionCount > 1) {
       connection_poll(connection, POLLIN);
       got = reader_receive(connection, false);

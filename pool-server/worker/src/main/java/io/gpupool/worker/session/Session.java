@@ -39,7 +39,7 @@ public final class Session {
   /** Null if the stream cannot be resumed. */
   private final @Nullable Acknowledgements acknowledgements;
 
-  private final long spinNanos;
+  private final Spin spin;
   private final Answers answers;
   private final Waits waits;
   private final Backend backend;
@@ -78,7 +78,7 @@ public final class Session {
   public Session(Backend backend, SessionPlan plan, int fd) {
     this.backend = backend;
     window = plan.resume();
-    spinNanos = plan.spinNanos();
+    spin = new Spin(plan.spinNanos());
     welcome = new Welcome(backend, plan.gpus());
     AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), fd) : null;
     stream = new CallStream(fd, window, sender);
@@ -359,11 +359,12 @@ public final class Session {
   }
 
   private long spin(int before) {
-    long deadline = System.nanoTime() + spinNanos;
     long received = -Posix.EAGAIN;
-    while (received == -Posix.EAGAIN && nothingNew(before) && System.nanoTime() - deadline < 0) {
+    spin.begin();
+    while (received == -Posix.EAGAIN && nothingNew(before) && spin.goesOn()) {
       // The program may run on this very processor: to wait without giving way would stop it.
       Thread.yield();
+      spin.turned();
       if (!waits.isEmpty()) {
         waits.poll();
         answers.flush();
