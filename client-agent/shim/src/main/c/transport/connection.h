@@ -95,7 +95,7 @@ struct cut {
   _Atomic int agent, stream;  // descriptors of an attempt to resume; -1: none
 };
 
-enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_AWAKE, WRITER_IMPOSSIBLE };
+enum writer_state { WRITER_ABSENT, WRITER_ASLEEP, WRITER_DOZING, WRITER_AWAKE, WRITER_IMPOSSIBLE };
 
 /** The thread that sends what has gathered in the ring. */
 struct writer {

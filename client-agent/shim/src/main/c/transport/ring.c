@@ -59,12 +59,13 @@ static void publish(struct connection *connection) {
   atomic_store_explicit(&ring->published, ring->end, memory_order_release);
 }
 
-/** The writer thread sleeps: send at once after a silence, else wake it. */
-static void post_unattended(struct connection *connection) {
+/** The writer thread sleeps: send at once after a silence, else wake it, unless it will soon look by itself. */
+static void post_unattended(struct connection *connection, bool alone) {
   struct ring *ring = &connection->ring;
   uint64_t now = now_nanos();
-  if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS ||
-      !writer_wake(connection)) {
+  if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS) {
+    sender_flush(connection);
+  } else if (!(alone && writer_dozing(&connection->writer)) && !writer_wake(connection)) {
     sender_flush(connection);
   }
 }
@@ -73,10 +74,11 @@ CUresult ring_post(struct connection *connection) {
   struct ring *ring = &connection->ring;
   uint64_t end = ring->end;
   bool big = end - ring->begun >= BIG_FRAME_BYTES;
+  bool alone = ring->begun == atomic_load_explicit(&ring->tail, memory_order_relaxed);
   publish(connection);
   lock_release(&ring->lock);
   if (UNLIKELY(!writer_awake(&connection->writer))) {
-    post_unattended(connection);
+    post_unattended(connection, alone);
   } else if (UNLIKELY(big) &&
              end - atomic_load_explicit(&ring->tail, memory_order_relaxed) > GATHERED_BYTES) {
     sender_drain(connection);

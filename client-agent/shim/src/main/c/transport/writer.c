@@ -12,7 +12,8 @@
 
 enum {
   TICK_NANOS = 50000,
-  QUIET_TICKS = 8,
+  DOZE_NANOS = 200000,
+  IDLE_TICKS = 8,
 };
 
 /** Returns whether there is something to write. */
@@ -21,31 +22,44 @@ static bool work(struct connection *connection) {
          atomic_load(&connection->acknowledgement.due);
 }
 
+/** Sleeps until it is woken, or finds something to write. */
+static void rest(struct connection *connection) {
+  _Atomic uint32_t *state = &connection->writer.state;
+  struct timespec doze = {0, DOZE_NANOS};
+  uint64_t seen = 0;
+  uint32_t dozing = WRITER_DOZING;
+  atomic_store(state, WRITER_DOZING);
+  // A thread that publishes after such a line sees that we sleep; frames that are there by now are ours to write.
+  while (atomic_load(state) == WRITER_DOZING) {
+    uint64_t published = atomic_load(&connection->ring.published);
+    if (work(connection)) {
+      atomic_store(state, WRITER_AWAKE);
+    } else if (published != seen) {
+      seen = published;
+      futex_wait(state, WRITER_DOZING, &doze);
+    } else if (atomic_compare_exchange_strong(state, &dozing, WRITER_ASLEEP) && work(connection)) {
+      atomic_store(state, WRITER_AWAKE);
+    }
+  }
+  while (atomic_load(state) == WRITER_ASLEEP) futex_wait(state, WRITER_ASLEEP, NULL);
+}
+
 static void *writer_run(void *argument) {
   struct connection *connection = argument;
   prctl(PR_SET_NAME, "gpupool-writer");
   prctl(PR_SET_TIMERSLACK, 1UL);
-  uint64_t seen = 0;
-  int quiet = 0;
+  int idle = 0;
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
     cut_wait(connection);
-    uint64_t published = atomic_load_explicit(&connection->ring.published, memory_order_acquire);
-    if (work(connection)) sender_drain(connection);
-    quiet = published == seen ? quiet + 1 : 0;
-    seen = published;
-    if (quiet < QUIET_TICKS) continue;
-    atomic_store(&connection->writer.state, WRITER_ASLEEP);
-    // A thread that publishes after this line sees that we sleep; frames that are there by now are ours to write.
-    if (work(connection)) {
-      atomic_store(&connection->writer.state, WRITER_AWAKE);
-    } else {
-      while (atomic_load(&connection->writer.state) == WRITER_ASLEEP) {
-        futex_wait(&connection->writer.state, WRITER_ASLEEP, NULL);
-      }
+    idle = work(connection) ? 0 : idle + 1;
+    if (idle == 0) {
+      sender_drain(connection);
+    } else if (idle >= IDLE_TICKS) {
+      rest(connection);
+      idle = 0;
     }
-    quiet = 0;
   }
   atomic_store(&connection->writer.state, WRITER_ABSENT);
   return NULL;
@@ -55,7 +69,7 @@ bool writer_wake(struct connection *connection) {
   uint32_t state = atomic_load(&connection->writer.state);
   if (state == WRITER_AWAKE) return true;
   if (state == WRITER_IMPOSSIBLE) return false;
-  if (state == WRITER_ASLEEP) {
+  if (state == WRITER_ASLEEP || state == WRITER_DOZING) {
     if (atomic_compare_exchange_strong(&connection->writer.state, &state, WRITER_AWAKE)) {
       futex_wake(&connection->writer.state, 1);
     }
