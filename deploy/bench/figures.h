@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of the benchmarks here: a line for each figure, or one JSON object.
+// Figures of the benchmarks here: times, their order, and the output: a line for each figure, or one JSON object.
 #pragma once
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int figures_as_json;
@@ -12,6 +13,18 @@ static inline double now_seconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static inline int ascending(const void *one, const void *another) {
+  double a = *(const double *)one, b = *(const double *)another;
+  return (a > b) - (a < b);
+}
+
+static inline void sort(double *values, size_t count) { qsort(values, count, sizeof *values, ascending); }
+
+static inline double median(double *values, size_t count) {
+  sort(values, count);
+  return values[count / 2];
 }
 
 static inline void figure(const char *name, double value, const char *unit) {

@@ -21,16 +21,6 @@ static void fail(const char *what) {
   exit(1);
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, ascending);
-  return values[count / 2];
-}
-
 static void transfer(int socket, char *bytes, size_t length, int sends) {
   for (size_t done = 0; done < length;) {
     ssize_t part = sends ? send(socket, bytes + done, length - done, MSG_NOSIGNAL)

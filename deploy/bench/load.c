@@ -274,15 +274,10 @@ static void note_wait(double seconds) {
   pthread_mutex_unlock(&waits_lock);
 }
 
-static int by_length(const void *one, const void *another) {
-  double difference = *(const double *)one - *(const double *)another;
-  return (difference > 0) - (difference < 0);
-}
-
 /** Seconds that 99 of 100 requests did not exceed since the last time; 0 if there were none. */
 static double take_p99(void) {
   pthread_mutex_lock(&waits_lock);
-  qsort(waits, wait_count, sizeof *waits, by_length);
+  sort(waits, wait_count);
   double p99 = wait_count == 0 ? 0 : waits[(wait_count - 1) * 99ul / 100];
   wait_count = 0;
   pthread_mutex_unlock(&waits_lock);

@@ -41,17 +41,12 @@ enum { MOST_BUSY = 1024 };
 static struct options options = {(size_t)256 << 20, 200000, 5000, 0};
 static const char *prefix = "";
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void percentiles(const char *name, double *micros, int count) {
   const struct {
     const char *name;
     long place;
   } shown[] = {{"p50", count / 2}, {"p99", (long)count * 99 / 100}, {"max", count - 1}};
-  qsort(micros, (size_t)count, sizeof *micros, ascending);
+  sort(micros, (size_t)count);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     char label[64];
     snprintf(label, sizeof label, "%s%s_%s", prefix, name, shown[i].name);

@@ -49,7 +49,7 @@ CUresult copy_from_device(struct context *context, uint32_t stream, void *destin
   if (!bytes) return stream_wait(context, stream);
   struct call call = {.destination = destination, .destinationBytes = bytes};
   struct connection *connection = connection_of(context->number);
-  uint64_t begun = waited_begin(context);
+  uint64_t begun = waited_position(context);
   call_open(connection, &call);
   uint64_t *slot = ring_begin(connection, COPY_FRAME_BYTES);
   if (!slot) return call_cancel(&call);

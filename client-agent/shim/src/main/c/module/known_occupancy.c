@@ -15,7 +15,7 @@ ON_FORK(occupancies_reset);
 bool known_occupancy(struct function *function, struct occupancy *question, uint32_t *changes) {
   bool known = false;
   lock_take(&occupancies);
-  for (size_t i = 0; i < sizeof function->occupancies / sizeof *function->occupancies && !known; i++) {
+  for (int i = 0; i < KNOWN_OCCUPANCIES && !known; i++) {
     const struct occupancy *answer = &function->occupancies[i];
     known = answer->blockSize && answer->blockSize == question->blockSize &&
             answer->sharedBytes == question->sharedBytes && answer->flags == question->flags;
@@ -36,8 +36,7 @@ void known_occupancy_forget(struct function *function) {
 void known_occupancy_add(struct function *function, const struct occupancy *answer, uint32_t changes) {
   lock_take(&occupancies);
   if (function->changes == changes) {
-    uint32_t place = function->nextOccupancy++ % (sizeof function->occupancies / sizeof *function->occupancies);
-    function->occupancies[place] = *answer;
+    function->occupancies[function->nextOccupancy++ % KNOWN_OCCUPANCIES] = *answer;
   }
   lock_release(&occupancies);
 }

@@ -10,7 +10,10 @@
 struct library;
 struct legacy_launch;
 
-enum { CACHED_ATTRIBUTES = 17 };  // all of CUfunction_attribute
+enum {
+  CACHED_ATTRIBUTES = 17,  // all of CUfunction_attribute
+  KNOWN_OCCUPANCIES = 4,
+};
 
 /** A question of how many blocks of a kernel run at once on a multiprocessor, and its answer. */
 struct occupancy {
@@ -29,7 +32,7 @@ struct function {
   _Atomic uint32_t cached;  // bit i: attribute i is known
   _Atomic uint32_t absent;  // bit i: there is no attribute i
   int32_t attributes[CACHED_ATTRIBUTES];
-  struct occupancy occupancies[4];  // the latest; of known_occupancy.c
+  struct occupancy occupancies[KNOWN_OCCUPANCIES];  // the latest; of known_occupancy.c
   uint32_t nextOccupancy, changes;  // of what answers depend on
 };
 

@@ -72,7 +72,7 @@ CUresult stream_discard(struct stream *stream) {
 
 CUresult stream_wait(struct context *context, uint32_t number) {
   if (waited_already(context, number)) return CUDA_SUCCESS;
-  uint64_t mark = submit_mark(), begun = waited_begin(context);
+  uint64_t mark = submit_mark(), begun = waited_position(context);
   bool waits = wait_begins();
   CUresult result = context_result(context, op_streamSynchronize(context->number, number));
   wait_ends(waits);

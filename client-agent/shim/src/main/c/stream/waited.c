@@ -14,22 +14,20 @@ static _Thread_local struct {
   uint32_t stream;
 } last;
 
-static uint64_t position_of(const struct context *context) {
+uint64_t waited_position(const struct context *context) {
   return atomic_load_explicit(&connection_of(context->number)->ring.published, memory_order_acquire);
 }
-
-uint64_t waited_begin(const struct context *context) { return position_of(context); }
 
 void waited_end(const struct context *context, uint32_t stream, uint64_t begun, uint32_t frameBytes) {
   last.context = context;
   last.contextId = context->id;
   last.stream = stream;
   // Another length: somebody else has sent something meanwhile, or the frame did not fit into the lap.
-  last.position = position_of(context) - begun == frameBytes ? begun + frameBytes : 0;
+  last.position = waited_position(context) - begun == frameBytes ? begun + frameBytes : 0;
 }
 
 bool waited_already(const struct context *context, uint32_t stream) {
   return last.position && last.context == context && last.contextId == context->id && last.stream == stream &&
-         last.position == position_of(context) && !work_hooks_armed() && !connections_several() &&
+         last.position == waited_position(context) && !work_hooks_armed() && !connections_several() &&
          !atomic_load(&connection_of(context->number)->calls.copies);
 }

@@ -59,9 +59,14 @@ static void publish(struct connection *connection) {
   atomic_store_explicit(&ring->published, ring->end, memory_order_release);
 }
 
-/** The writer thread sleeps: send at once after a silence, else wake it, unless it will soon look by itself. */
-static void post_unattended(struct connection *connection, bool alone) {
+/**
+ * The writer thread sleeps: send at once after a silence, else wake it, unless it will soon look by itself.
+ *
+ * @param begun where the frame begins
+ */
+static void post_unattended(struct connection *connection, uint64_t begun) {
   struct ring *ring = &connection->ring;
+  bool alone = begun <= atomic_load_explicit(&ring->tail, memory_order_relaxed);
   uint64_t now = now_nanos();
   if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS) {
     sender_flush(connection);
@@ -72,14 +77,12 @@ static void post_unattended(struct connection *connection, bool alone) {
 
 CUresult ring_post(struct connection *connection) {
   struct ring *ring = &connection->ring;
-  uint64_t end = ring->end;
-  bool big = end - ring->begun >= BIG_FRAME_BYTES;
-  bool alone = ring->begun == atomic_load_explicit(&ring->tail, memory_order_relaxed);
+  uint64_t begun = ring->begun, end = ring->end;
   publish(connection);
   lock_release(&ring->lock);
   if (UNLIKELY(!writer_awake(&connection->writer))) {
-    post_unattended(connection, alone);
-  } else if (UNLIKELY(big) &&
+    post_unattended(connection, begun);
+  } else if (UNLIKELY(end - begun >= BIG_FRAME_BYTES) &&
              end - atomic_load_explicit(&ring->tail, memory_order_relaxed) > GATHERED_BYTES) {
     sender_drain(connection);
   }

@@ -172,7 +172,7 @@ final class CutSite implements AutoCloseable {
   }
 
   void awaitNothingLeft() {
-    awaitNothingLeft(Duration.ofSeconds(20));
+    awaitNothingLeft(Pool.IDLE);
   }
 
   /** Waits until no lease, session or memory is left; a fault that lasts is over by then. */

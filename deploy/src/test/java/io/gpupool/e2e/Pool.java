@@ -36,6 +36,9 @@ final class Pool implements AutoCloseable {
   static final Duration CLEAN =
       Duration.ofSeconds(Integer.getInteger("gpupool.processes.clean", 10));
 
+  /** The time within which leases are gone whose programs have ended. */
+  static final Duration IDLE = Duration.ofSeconds(20);
+
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
       Pattern.compile(
@@ -225,7 +228,7 @@ final class Pool implements AutoCloseable {
 
   /** Waits until nothing is leased any more, as between tests. */
   void awaitIdle() {
-    awaitIdle(Duration.ofSeconds(20));
+    awaitIdle(IDLE);
   }
 
   void awaitIdle(Duration atMost) {

@@ -125,7 +125,7 @@ class ResumeIT {
     assertThat(ended.status()).as(ended.toString()).isZero();
     assertThat(results(ended)).isEqualTo(without.output);
     if (Fault.OF_SILENCE.contains(fault)) {
-      site.awaitNothingLeft(CutSite.WINDOW.plusSeconds(20));
+      site.awaitNothingLeft(CutSite.WINDOW.plus(Pool.IDLE));
     } else {
       site.awaitNothingLeft();
     }
