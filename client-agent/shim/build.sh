@@ -6,7 +6,8 @@
 #                      target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/nvrtc ->
 #                      target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
-#   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects
+#   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects; some of them twice, the
+#                      second time with call streams that are sealed
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh tidy                 runs clang-tidy on the sources of the library and its tests; see .clang-tidy
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -46,6 +47,12 @@ require_tools() {
   command -v readelf >/dev/null || die "readelf missing: apt-get install binutils"
   echo '#include <stdio.h>' | $CC -E -x c - >/dev/null 2>&1 ||
     die "C library headers missing: apt-get install libc6-dev"
+}
+
+require_libcrypto() {
+  libcrypto=$($CC -print-file-name=libcrypto.a)
+  [ -f "$libcrypto" ] && echo '#include <openssl/evp.h>' | $CC -E -x c - >/dev/null 2>&1 ||
+    die "libcrypto.a of OpenSSL 3 or its headers missing: apt-get install libssl-dev"
 }
 
 # Binds each function that has both an old and a newer version to the newest that glibc 2.17 has.
@@ -88,6 +95,24 @@ write_stubs() {
   for library in libpthread.so.0 libdl.so.2; do
     $CC -shared -nostdlib -Wl,-soname,$library -o "$objects/stub/$library" -x c /dev/null
   done
+}
+
+# OpenSSL's cipher, with the library's own code bound to the same old functions. Those that glibc 2.17 does not have are
+# in seal/libc.c.
+copy_libcrypto() {
+  require_libcrypto
+  {
+    sed -n 's/^__asm__(".symver \(.*\), \(.*\)");$/\1 \2/p' "$objects/pins.h"
+    for name in fstat stat getentropy; do echo "$name gpupool_$name"; done
+  } >"$objects/libcrypto.names.new"
+  if [ -f "$objects/libcrypto.a" ] && [ "$objects/libcrypto.a" -nt "$libcrypto" ] &&
+    cmp -s "$objects/libcrypto.names.new" "$objects/libcrypto.names"; then
+    return 0
+  fi
+  case $CC in *gcc*) prefix=${CC%gcc*} ;; *) prefix='' ;; esac
+  "${OBJCOPY:-${prefix}objcopy}" --redefine-syms="$objects/libcrypto.names.new" "$libcrypto" "$objects/libcrypto.a" ||
+    die "cannot copy $libcrypto"
+  mv "$objects/libcrypto.names.new" "$objects/libcrypto.names"
 }
 
 # compile SOURCE OBJECT: only when the source, a header or this script is newer.
@@ -137,13 +162,14 @@ library_objects() {
 
 link_library() {
   write_stubs
+  copy_libcrypto
   map=src/libcuda.map
   [ ! -f "$generated/libcuda.map" ] || map=$generated/libcuda.map
   # shellcheck disable=SC2046,SC2086
   $CC -shared -pthread ${CFLAGS:-} -o target/libcuda.so.1 -Wl,-soname,libcuda.so.1 -Wl,--version-script="$map" \
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 \
-    $(library_objects) -Wl,--no-as-needed -ldl "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" \
-    -Wl,--as-needed -static-libgcc
+    $(library_objects) "$objects/libcrypto.a" -Wl,--exclude-libs,ALL -Wl,--no-as-needed -ldl \
+    "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
   ln -sf libcuda.so.1 target/libcuda.so
 }
 
@@ -282,38 +308,48 @@ run_tests() {
     name=$(basename "$source" .c)
     compile "$source" "$objects/test/$name.o" || die "compilation failed"
     # shellcheck disable=SC2046,SC2086
-    $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) -ldl
-    status=0
-    timeout "$test_seconds" "$objects/test/$name" >"$objects/test/$name.log" 2>&1 || status=$?
-    awk -v name="$name" -v status="$status" '
-      function escaped(text) {
-        gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); gsub(/"/, "\\&quot;", text)
-        gsub(/[^\t -~]/, "?", text)
-        return text
-      }
-      function testcase(title, inner) {
-        cases = cases "  <testcase classname=\"" name "\" name=\"" escaped(title) "\">" inner "</testcase>\n"
-        count++
-      }
-      { last = $0 }
-      /^ok / { testcase(substr($0, 4), "") }
-      /^not ok / { failures++; testcase(substr($0, 8), "<failure/>") }
-      END {
-        if (status == 77) { skipped = 1; testcase(name, "<skipped message=\"" escaped(last) "\"/>") }
-        else if (status != 0 && !failures) {
-          failures++
-          testcase("exit status", "<failure message=\"" status (status == 124 ? ", timed out" : "") "\"/>")
-        } else if (!count) testcase(name, "")
-        printf "<testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\">\n%s</testsuite>\n",
-          name, count, failures, skipped, cases
-      }' "$objects/test/$name.log" >"$target/surefire-reports/TEST-$name.xml"
-    if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok ' "$objects/test/$name.log"; then
-      failed="$failed $name"
-      echo "shim: $name ended with status $status:" >&2
-      tail -n 40 "$objects/test/$name.log" >&2
-    fi
+    $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) ${cipher:-} -ldl
+    run_test "$name" "$objects/test/$name"
+    case " ${sealed_tests:-} " in
+      *" $name "*) run_test "$name-sealed" env PEER_SEALED=1 "$objects/test/$name" ;;
+    esac
   done
   [ -z "$failed" ] || die "C tests failed:$failed"
+}
+
+# run_test NAME COMMAND...: adds the name to `failed` if the test failed.
+run_test() {
+  name=$1
+  shift
+  status=0
+  timeout "$test_seconds" "$@" >"$objects/test/$name.log" 2>&1 || status=$?
+  awk -v name="$name" -v status="$status" '
+    function escaped(text) {
+      gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); gsub(/"/, "\\&quot;", text)
+      gsub(/[^\t -~]/, "?", text)
+      return text
+    }
+    function testcase(title, inner) {
+      cases = cases "  <testcase classname=\"" name "\" name=\"" escaped(title) "\">" inner "</testcase>\n"
+      count++
+    }
+    { last = $0 }
+    /^ok / { testcase(substr($0, 4), "") }
+    /^not ok / { failures++; testcase(substr($0, 8), "<failure/>") }
+    END {
+      if (status == 77) { skipped = 1; testcase(name, "<skipped message=\"" escaped(last) "\"/>") }
+      else if (status != 0 && !failures) {
+        failures++
+        testcase("exit status", "<failure message=\"" status (status == 124 ? ", timed out" : "") "\"/>")
+      } else if (!count) testcase(name, "")
+      printf "<testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"%d\">\n%s</testsuite>\n",
+        name, count, failures, skipped, cases
+    }' "$objects/test/$name.log" >"$target/surefire-reports/TEST-$name.xml"
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok ' "$objects/test/$name.log"; then
+    failed="$failed $name"
+    echo "shim: $name ended with status $status:" >&2
+    tail -n 40 "$objects/test/$name.log" >&2
+  fi
 }
 
 # Not all flags of gcc are known to clang, and clang's own warnings are not those of gcc: -Wno-everything leaves
@@ -344,6 +380,9 @@ case "${1:-}" in
   tidy) tidy ;;
   test)
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
+    copy_libcrypto
+    cipher=$objects/libcrypto.a
+    sealed_tests='connections_test copies_test resume_begin_test resume_end_test resume_test session_test threads_test'
     run_tests
     ;;
   coverage)

@@ -72,6 +72,10 @@ public final class Memory {
     MemorySegment.copy(bytes, 0, ALL, JAVA_BYTE, address, lengthBytes);
   }
 
+  public static void get(long address, byte[] bytes, int lengthBytes) {
+    MemorySegment.copy(ALL, JAVA_BYTE, address, bytes, 0, lengthBytes);
+  }
+
   public static byte[] bytes(long address, int lengthBytes) {
     byte[] bytes = new byte[lengthBytes];
     MemorySegment.copy(ALL, JAVA_BYTE, address, bytes, 0, lengthBytes);

@@ -18,6 +18,7 @@ import java.lang.invoke.MethodHandle;
  */
 public final class Posix {
   public static final int EAGAIN = 11;
+  public static final int EBADMSG = 74;
   public static final int EINTR = 4;
   public static final int ECONNRESET = 104;
   public static final int ETIMEDOUT = 110;
