@@ -96,7 +96,7 @@ static inline void peer_describe_connections(const struct peer *peer, struct tex
   }
 }
 
-static inline void peer_begin(struct peer *peer, int agent, uint32_t connection);
+static inline void peer_begin(struct peer *peer, int agent, uint32_t connection, const uint8_t *secret);
 
 static inline void peer_accept(struct peer *peer, int agent) {
   struct text_message *message = calloc(1, sizeof *message);
@@ -130,14 +130,21 @@ static inline void peer_accept(struct peer *peer, int agent) {
   text_add(message, "server", "test");
   if (peer->connections) peer_describe_connections(peer, message);
   if (peer->resumeWindow) peer_describe_resuming(peer, message);
+  uint8_t secrets[PEER_MAX_RESUMING][SEAL_SECRET_BYTES];
+  for (uint32_t i = 0; peer_is_sealed() && i < (peer->connections ? peer->connections : 1); i++) {
+    char name[32], secret[2 * SEAL_SECRET_BYTES + 1];
+    peer_next_secret(secrets[i], secret);
+    snprintf(name, sizeof name, "secret.%u", i);
+    text_add(message, name, secret);
+  }
   text_send(message, agent);
   free(message);
   atomic_fetch_add(&peer->sessions, 1);
   uint32_t count = peer->connections ? peer->connections : 1;
-  for (uint32_t connection = 0; connection < count; connection++) peer_begin(peer, agent, connection);
+  for (uint32_t connection = 0; connection < count; connection++) peer_begin(peer, agent, connection, secrets[connection]);
 }
 
-static inline void peer_begin(struct peer *peer, int agent, uint32_t connection) {
+static inline void peer_begin(struct peer *peer, int agent, uint32_t connection, const uint8_t *secret) {
   struct peer_session *session = calloc(1, sizeof *session);
   session->connection = connection;
   session->peer = peer;
@@ -151,6 +158,7 @@ static inline void peer_begin(struct peer *peer, int agent, uint32_t connection)
     close(pair[1]);
     session->stream = pair[0];
   }
+  if (peer_is_sealed()) session->stream = peer_seal_stream(session->stream, secret, 0);
   pthread_t thread;
   if (pthread_create(&thread, NULL, peer_worker, session) != 0) abort();
   pthread_detach(thread);

@@ -3,6 +3,7 @@
 // middle of anything, as often as a test wants.
 #pragma once
 
+#include "peer_seal.h"
 #include "peer_wire.h"
 
 #include <pthread.h>
@@ -254,6 +255,12 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   int pair[2];
   (void)peer;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();
+  uint8_t secret[SEAL_SECRET_BYTES];
+  char digits[2 * SEAL_SECRET_BYTES + 1] = "";
+  if (peer_is_sealed()) {
+    peer_next_secret(secret, digits);
+    pair[0] = peer_seal_stream(pair[0], secret, sizeof peerResume.resumed);
+  }
   pthread_mutex_lock(&resuming->lock);
   if (resuming->next >= 0) close(resuming->next);
   resuming->next = pair[0];
@@ -261,6 +268,7 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   pthread_cond_signal(&resuming->changed);
   pthread_mutex_unlock(&resuming->lock);
   text_add(message, "type", "resumed");
+  if (*digits) text_add(message, "secret", digits);
   text_add(message, "protocol", "1");
   text_send(message, agent);
   peer_send_descriptor(agent, pair[1]);

@@ -3,6 +3,7 @@
 // seldom. The test has a network of its own and takes its link down.
 #include "harness.h"
 #include "transport/reader.h"
+#include "transport/receive.h"
 #include "transport/stream_options.h"
 
 #include <arpa/inet.h>
@@ -130,7 +131,7 @@ static void longPayload_inParts_isReceivedToItsEnd(void) {
       reader->left = bytes;
       send_all(pair[1], firsts[i]);
       CHECK_OK(pthread_create(&sender, NULL, send_later, &sending));
-      while (reader->left) CHECK(reader_receive(connection, true));
+      while (reader->left) CHECK(receive_some(connection, true));
       CHECK(reader->to == payload + bytes && reader->begin == reader->end);
       CHECK_OK(pthread_join(sender, NULL));
       // The next frame may be short.

@@ -6,7 +6,10 @@
 #include "transport/agent_socket.h"
 #include "transport/text_message.h"
 
-enum { MAX_CONNECTIONS = 16 };  // of one session
+enum {
+  MAX_CONNECTIONS = 16,  // of one session
+  SEAL_TEXT_BYTES = 72,
+};
 
 /** One connection as the agent describes it. */
 struct attached_connection {
@@ -15,6 +18,7 @@ struct attached_connection {
   char session[64];
   char address[256];  // where other servers reach this one; of several connections only
   char peerKey[80];   // what they show it; of several connections only
+  char secret[SEAL_TEXT_BYTES];  // with which the call stream is sealed; empty: it is not
   char sessionKey[80];  // what resumes the session; only with a resume window
 };
 

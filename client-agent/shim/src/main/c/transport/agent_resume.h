@@ -11,7 +11,8 @@ enum resume_answer {
 };
 
 /**
- * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor. Else `problem` says why not.
+ * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor, and it is sealed with
+ * `secret` unless that is empty. Else `problem` says why not.
  */
-enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char *problem,
-                                size_t problemBytes);
+enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char secret[SEAL_TEXT_BYTES],
+                                char *problem, size_t problemBytes);

@@ -10,11 +10,16 @@ uint32_t connectionCount = 1;
 static void reset(struct connection *connection) {
   uint8_t *ringBytes = connection->ring.bytes, *readBytes = connection->reader.buffer;
   struct segment *segments = connection->retained.segments;
+  struct seal seal = connection->seal;
   memset(connection, 0, sizeof *connection);
   connection->ring.bytes = ringBytes;
   connection->ring.skipFrom = UINT64_MAX;
   connection->reader.buffer = readBytes;
   connection->retained.segments = segments;
+  connection->seal = (struct seal){.sealing.cipher = seal.sealing.cipher,
+                                   .opening.cipher = seal.opening.cipher,
+                                   .outgoing = seal.outgoing,
+                                   .incoming = seal.incoming};
 }
 
 void connection_room_made(struct connection *connection) {

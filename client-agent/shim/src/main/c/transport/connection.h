@@ -6,6 +6,7 @@
 
 #include "core/driver.h"
 #include "core/lock.h"
+#include "seal/record.h"
 #include "transport/agent.h"
 
 enum {
@@ -178,6 +179,22 @@ struct reader {
   bool welcomed;
 };
 
+/**
+ * The seal of a connection, whose stream then carries records. What is retained is not sealed: a later connection has
+ * other keys.
+ */
+struct seal {
+  bool on;
+  // Of the thread that writes:
+  struct seal_direction sealing;
+  uint8_t *outgoing;     // records on their way
+  uint32_t sent, ready;  // what of them has been written, and the end
+  // Of the thread that reads:
+  struct seal_direction opening;
+  uint8_t *incoming;
+  uint32_t part;  // bytes of a record that is still to come
+};
+
 struct connection {
   struct ring ring;
   struct writer writer __attribute__((aligned(64)));
@@ -186,6 +203,7 @@ struct connection {
   struct retained retained __attribute__((aligned(64)));
   struct acknowledgement acknowledgement;
   struct cut cut;
+  struct seal seal;
   int stream;  // descriptor of the call stream
 };
 

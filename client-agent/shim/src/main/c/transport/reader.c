@@ -4,27 +4,16 @@
 #include "core/log.h"
 #include "transport/calls.h"
 #include "transport/control.h"
-#include "transport/cut.h"
+#include "transport/receive.h"
 #include "transport/session_state.h"
-#include "transport/stream_options.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
-enum {
-  OFFSET_BYTES = 8,
-  GATHERED_BYTES = 256 << 10,            // of a long payload, for which a thread that waits is woken
-  GATHERING_BYTES = 2 * GATHERED_BYTES,  // left of it: what a receive takes before it waits does not count
-};
-
-/** The destination of the payload under way. */
-enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
+enum { OFFSET_BYTES = 8 };
 
 static _Atomic bool diagnosed;
 
@@ -263,71 +252,16 @@ static bool parse(struct connection *connection) {
   return true;
 }
 
-/** The buffers for the next bytes: the payload under way, then the receive buffer. */
-static int receive_vector(struct connection *connection, struct iovec vector[2]) {
-  struct reader *reader = &connection->reader;
-  int count = 0;
-  if (reader->begin == reader->end) {
-    reader->begin = reader->end = 0;
-  } else if (reader->begin > 0) {
-    memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
-    reader->end -= reader->begin;
-    reader->begin = 0;
-  }
-  if (reader->underWay && reader->left && reader->sink == SINK_MEMORY && reader->to) {
-    vector[count++] = (struct iovec){reader->to, reader->left};
-  }
-  vector[count++] = (struct iovec){reader->buffer + reader->end, READ_BUFFER_BYTES - reader->end};
-  return count;
-}
-
-int reader_receive(struct connection *connection, bool wait) {
-  struct reader *reader = &connection->reader;
-  struct iovec vector[2];
-  struct msghdr message = {.msg_iov = vector};
-  message.msg_iovlen = (size_t)receive_vector(connection, vector);
-  // Waking a thread costs the sender, too, and each of its segments would do it.
-  if (wait && reader->left >= GATHERING_BYTES) stream_wake_for(connection, GATHERED_BYTES);
-  ssize_t count = recvmsg(connection->stream, &message, wait ? 0 : MSG_DONTWAIT);
-  if (count < 0) {
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
-    if (errno == EINTR) return wait;
-    if (errno == EFAULT && message.msg_iovlen == 2) {
-      // The program's memory cannot be written: let the bytes go by.
-      reader->to = NULL;
-      if (reader->call) reader->call->faulted = true;
-      return 1;
-    }
-    cut_report(connection, strerror(errno));
-    return 1;
-  }
-  if (count == 0) {
-    cut_report(connection, "the worker closed the connection");
-    return 1;
-  }
-  reader->received += (uint64_t)count;
-  size_t rest = (size_t)count;
-  if (message.msg_iovlen == 2) {
-    size_t part = rest < vector[0].iov_len ? rest : vector[0].iov_len;
-    if (part > reader->left) part = reader->left;
-    reader->to += part;
-    reader->left -= part;
-    rest -= part;
-  }
-  reader->end += (uint32_t)rest;
-  if (UNLIKELY(reader->wakesFor > 1) && reader->left < GATHERING_BYTES) stream_wake_for(connection, 1);
-  return 1;
-}
-
 void reader_parse(struct connection *connection) {
   if (session_alive() && !parse(connection)) session_malformed("a frame that is none");
+  receive_settle(connection);
   if (connection_resumable(connection)) control_acknowledge(connection, false);
 }
 
 bool reader_begin(struct connection *connection) { return lock_try(&connection->reader.role); }
 
 void reader_take(struct connection *connection) {
-  if (reader_receive(connection, false)) reader_parse(connection);
+  if (receive_some(connection, false)) reader_parse(connection);
   if (!session_alive()) calls_fail(connection, session_answer());
 }
 

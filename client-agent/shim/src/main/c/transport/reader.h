@@ -6,8 +6,6 @@
 #include "core/hooks.h"
 #include "transport/connection.h"
 
-enum { READ_BUFFER_BYTES = 128 << 10 };
-
 /** Takes a CALLBACK frame. False: there is no such callback. Never blocks. */
 typedef bool callback_hook(uint32_t number, CUresult result);
 
@@ -24,9 +22,6 @@ void reader_take(struct connection *connection);
 
 /** Passes the reading on. */
 void reader_end(struct connection *connection);
-
-/** Receives once; 0: nothing there, 1: something came or the session is lost. */
-int reader_receive(struct connection *connection, bool wait);
 
 /** Takes apart what was received. */
 void reader_parse(struct connection *connection);

@@ -8,6 +8,7 @@
 #include "transport/cut.h"
 #include "transport/poll.h"
 #include "transport/reader.h"
+#include "transport/receive.h"
 #include "transport/ring.h"
 #include "transport/sender.h"
 #include "transport/session_state.h"
@@ -39,21 +40,21 @@ static int spin(struct connection *connection) {
     now = now_nanos();
     // The scheduler gives a processor that many want to those who have used it least: spinning costs that place.
     if (now - before > GIVEN_WAY_NANOS) reader->sleepsUntilNanos = now + SLEEPS_TIMES * (now - before);
-    got = reader_receive(connection, false);
+    got = receive_some(connection, false);
   }
   return got;
 }
 
 /** Waits until something has come, and takes it apart. */
 static void step(struct connection *connection) {
-  int got = reader_receive(connection, false);
+  int got = receive_some(connection, false);
   if (!got) {
     got = spin(connection);
     if (!got && connectionCount > 1) {
       connection_poll(connection, POLLIN);
-      got = reader_receive(connection, false);
+      got = receive_some(connection, false);
     } else if (!got) {
-      got = reader_receive(connection, true);
+      got = receive_some(connection, true);
     }
   }
   if (got) reader_parse(connection);

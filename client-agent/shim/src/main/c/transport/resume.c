@@ -10,6 +10,7 @@
 #include "transport/hold.h"
 #include "transport/reader.h"
 #include "transport/retained.h"
+#include "transport/sealed_stream.h"
 #include "transport/sender.h"
 #include "transport/session_state.h"
 #include "transport/stream_options.h"
@@ -68,12 +69,34 @@ static bool receive_all(int stream, void *to, size_t bytes) {
   return true;
 }
 
-/** Takes the frame by which the worker ends the session. */
-static void take_fatal(int stream, const struct answer_header *header) {
-  char text[CONNECTION_TEXT_BYTES + 1] = "";
+/** The first frame on a later connection. */
+struct first_answer {
+  struct answer_header header;
+  char rest[CONNECTION_TEXT_BYTES + 1];
+};
+
+/** Sends the first frame. */
+static bool send_first(struct connection *connection, int stream, const struct resume_request *request) {
+  return connection->seal.on ? sealed_send_one(connection, stream, request, sizeof *request)
+                             : send(stream, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request;
+}
+
+/** Receives the first frame, which is cut to size. */
+static bool receive_first(struct connection *connection, int stream, struct first_answer *answer) {
+  const struct answer_header *header = &answer->header;
+  memset(answer, 0, sizeof *answer);
+  if (connection->seal.on) {
+    ssize_t got = sealed_receive_one(connection, stream, answer, sizeof *answer);
+    if (got < 0 && errno == EBADMSG) sealed_altered();
+    if (got > 0) memset((char *)answer + got, 0, sizeof *answer - (size_t)got);
+    return got >= (ssize_t)sizeof *header;
+  }
+  if (!receive_all(stream, &answer->header, sizeof *header)) return false;
+  bool known = header->kind == ANSWER_FATAL || header->kind == ANSWER_RESUMED;
+  if (!known || header->length < sizeof *header) return true;
   size_t bytes = header->length - sizeof *header;
-  receive_all(stream, text, bytes < CONNECTION_TEXT_BYTES ? bytes : CONNECTION_TEXT_BYTES);
-  session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE, text);
+  return receive_all(stream, answer->rest, bytes < CONNECTION_TEXT_BYTES ? bytes : CONNECTION_TEXT_BYTES) ||
+         header->kind == ANSWER_FATAL;
 }
 
 /** The time until the session is given up. */
@@ -93,20 +116,20 @@ static long patience_millis(const struct connection *connection) {
 static bool agree(struct connection *connection, int stream) {
   struct resume_request request = {
       .length = sizeof request, .op = CONTROL_RESUME, .received = control_position(connection)};
-  struct answer_header header;
+  struct first_answer answer;
+  const struct answer_header *header = &answer.header;
   uint64_t position;
   agent_limit_waits(stream, patience_millis(connection));
-  if (send(stream, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return false;
-  if (!receive_all(stream, &header, sizeof header)) return false;
-  if (header.kind == ANSWER_FATAL && header.length >= sizeof header) {
-    take_fatal(stream, &header);
+  if (!send_first(connection, stream, &request) || !receive_first(connection, stream, &answer)) return false;
+  if (header->kind == ANSWER_FATAL && header->length >= sizeof *header) {
+    session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE, answer.rest);
     return false;
   }
-  if (header.kind != ANSWER_RESUMED || header.length != sizeof header + sizeof position) {
+  if (header->kind != ANSWER_RESUMED || header->length != sizeof *header + sizeof position) {
     session_malformed("something else on a resumed stream than its position");
     return false;
   }
-  if (!receive_all(stream, &position, sizeof position)) return false;
+  memcpy(&position, answer.rest, sizeof position);
   agent_limit_waits(stream, 0);
   uint64_t acknowledged = retained_begin(connection);
   if (retained_rewind(connection, position)) return true;
@@ -136,12 +159,13 @@ static bool attempt(struct connection *connection, char *problem) {
   struct cut *cut = &connection->cut;
   // First, so that the agent watches the new stream for the program.
   hold_renew(patience_millis(connection));
-  enum resume_answer answer = agent_resume(connection, patience_millis(connection), problem, PROBLEM_BYTES);
+  char secret[SEAL_TEXT_BYTES] = "";
+  enum resume_answer answer = agent_resume(connection, patience_millis(connection), secret, problem, PROBLEM_BYTES);
   if (answer == RESUME_NEVER && !ended_by_agent()) lose(connection, problem);
   bool resumed = false;
   if (answer == RESUME_GRANTED && session_alive()) {
     snprintf(problem, PROBLEM_BYTES, "the new connection broke, too");
-    resumed = agree(connection, atomic_load(&cut->stream)) && replace(connection);
+    resumed = sealed_begin(connection, secret) && agree(connection, atomic_load(&cut->stream)) && replace(connection);
   }
   close_attempt(cut);
   return resumed;

@@ -14,6 +14,7 @@
 #include "transport/replies.h"
 #include "transport/resume.h"
 #include "transport/ring.h"
+#include "transport/sealed_stream.h"
 #include "transport/sender.h"
 #include "transport/stream_options.h"
 #include "transport/visible_devices.h"
@@ -117,7 +118,8 @@ static CUresult attach(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     connections[i].stream = attachment->connections[i].stream;
     stream_options(connections[i].stream, attachment->resumeWindow != 0);
-    opened &= ring_open(&connections[i]) && reader_open(&connections[i]);
+    opened &= ring_open(&connections[i]) && reader_open(&connections[i]) &&
+              sealed_begin(&connections[i], attachment->connections[i].secret);
   }
   opened = opened && resume_enable(attachment);
   set_state(SESSION_ATTACHED);

@@ -6,6 +6,7 @@
 #include "transport/poll.h"
 #include "transport/reader.h"
 #include "transport/retained.h"
+#include "transport/sealed_stream.h"
 #include "transport/session_state.h"
 
 #include <errno.h>
@@ -68,13 +69,42 @@ static ssize_t send_around_fault(struct connection *connection, struct iovec *ve
   return send_once(connection, &piece, 1);
 }
 
+/** Sends what is sealed; false if it would have to wait, or cannot. */
+static bool send_sealed(struct connection *connection) {
+  struct seal *seal = &connection->seal;
+  while (sealed_unsent(seal)) {
+    struct iovec rest = {seal->outgoing + seal->sent, sealed_unsent(seal)};
+    ssize_t sent = send_once(connection, &rest, 1);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    seal->sent += (uint32_t)sent;
+  }
+  return true;
+}
+
+/** Sends the first bytes of buffers, or as many as are sealed at a time; -1 and errno if it has to wait, or cannot. */
+static ssize_t send_some(struct connection *connection, struct iovec *vector, int count, bool *faulted) {
+  if (connection->seal.on) {
+    if (!send_sealed(connection)) return -1;
+    size_t sealed = sealed_fill(connection, vector, count, faulted);
+    errno = EPROTO;
+    return sealed ? (ssize_t)sealed : -1;
+  }
+  ssize_t sent = send_once(connection, vector, count);
+  return sent < 0 && errno == EFAULT ? send_around_fault(connection, vector, faulted) : sent;
+}
+
+/** Returns whether nothing is left to send of what was given to it. */
+static bool all_sent(struct connection *connection) {
+  return !connection->seal.on || send_sealed(connection);
+}
+
 bool stream_write(struct connection *connection, struct iovec *vector, int count, const struct write_manner *manner,
                   bool *faulted) {
   advance(&vector, &count, 0);
-  while (count > 0) {
+  while (count > 0 || !all_sent(connection)) {
     if (!session_alive()) return false;
-    ssize_t sent = send_once(connection, vector, count);
-    if (sent < 0 && errno == EFAULT) sent = send_around_fault(connection, vector, faulted);
+    ssize_t sent = count > 0 ? send_some(connection, vector, count, faulted) : -1;
     if (sent >= 0) {
       advance(&vector, &count, (size_t)sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -91,10 +121,9 @@ bool stream_write_retained(struct connection *connection, const struct write_man
   struct iovec vector[BUFFERS];
   while (session_alive() && !cut_now(connection)) {
     int count = retained_unwritten(connection, vector, BUFFERS);
-    if (!count) return true;
     bool faulted = false;
-    ssize_t sent = send_once(connection, vector, count);
-    if (sent < 0 && errno == EFAULT) sent = send_around_fault(connection, vector, &faulted);
+    if (!count && all_sent(connection)) return true;
+    ssize_t sent = count ? send_some(connection, vector, count, &faulted) : -1;
     int error = errno;
     if (faulted) retained_unreadable(connection);
     if (sent >= 0) {

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.transport.tls.TestAuthority;
 import io.gpupool.transport.tls.TlsContext;
+import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.SessionId;
+import io.gpupool.wire.SessionKey;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -17,6 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -68,6 +72,19 @@ class TlsIT {
       Program.Ended ended =
           agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
       assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
+      assertThat(agent.program().output() + agent.program().errors())
+          .contains("sealed, handed over");
+    }
+  }
+
+  @Test
+  void callStreams_relayed_staysWithinTls(@TempDir Path socket) {
+    try (Pool relaying = start("--relay-call-streams");
+        Agent agent = Agent.start(relaying, socket, "--tls-ca", authority.root().toString())) {
+      Program.Ended ended =
+          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
+      assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
+      assertThat(agent.program().output() + agent.program().errors()).contains("over TLS relayed");
     }
   }
 
@@ -88,7 +105,10 @@ class TlsIT {
     assertThat(ended.status()).as(ended.toString()).isEqualTo(69);
     assertThat(ended.errors()).contains("name it as tls://127.0.0.1");
     try (Socket stream = new Socket(InetAddress.getLoopbackAddress(), pool.dataPort())) {
-      stream.getOutputStream().write("GPUPOOL\1".getBytes(StandardCharsets.US_ASCII));
+      ClientHello stranger =
+          new ClientHello(
+              1, 1, SessionId.random(new SecureRandom()), SessionKey.random(new SecureRandom()));
+      stream.getOutputStream().write(stranger.encode());
       assertThat(new String(stream.getInputStream().readAllBytes(), StandardCharsets.US_ASCII))
           .contains("over TLS only");
     }

@@ -9,11 +9,13 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A session that waits for its call stream.
  *
  * @param peerKey opens connections of the program's workers at other servers to this one
+ * @param seal of its call stream; null: it is not sealed
  * @param resumeWindow how long it outlives its connection; zero: not at all
  * @param servers all servers of the lease, in the order of its GPUs
  * @param place of the session's server among them
@@ -22,6 +24,7 @@ public record OpenedSession(
     SessionHandle handle,
     SessionKey peerKey,
     CallStreamDialer.Target callStream,
+    @Nullable StreamSeal seal,
     Duration resumeWindow,
     List<LeaseServer> servers,
     int place) {
@@ -46,6 +49,9 @@ public record OpenedSession(
   /** The first message on its call stream. */
   public ClientHello hello() {
     return new ClientHello(
-        Versions.CALL_STREAM_MIN, Versions.CALL_STREAM_MAX, handle.id(), handle.key());
+        Versions.CALL_STREAM_MIN,
+        Versions.CALL_STREAM_MAX,
+        handle.id(),
+        seal == null ? handle.key() : seal.key());
   }
 }

@@ -124,6 +124,7 @@ public final class PoolClient implements AutoCloseable {
    *
    * @param server of the lease; empty: whichever is asked
    * @param driverEnvironment what of the program's environment its driver is to find
+   * @param seals whether the program can seal its call stream
    * @return fails with {@link RedirectException} where another server is to be asked
    */
   public CompletableFuture<OpenedSession> openSession(
@@ -131,13 +132,15 @@ public final class PoolClient implements AutoCloseable {
       String secret,
       Holder client,
       String server,
-      Map<String, String> driverEnvironment) {
+      Map<String, String> driverEnvironment,
+      boolean seals) {
     OpenSessionRequest.Builder request =
         OpenSessionRequest.newBuilder()
             .setLeaseId(leaseId)
             .setSecret(secret)
             .setClient(client)
-            .setServer(server);
+            .setServer(server)
+            .setCanSeal(seals);
     driverEnvironment.forEach((name, value) ->
         request.addDriverEnvironment(
             EnvironmentVariable.newBuilder().setName(name).setValue(value)));
@@ -148,11 +151,12 @@ public final class PoolClient implements AutoCloseable {
    * Asks for one more connection to a session, whose former one broke; within 5 s.
    *
    * @param server of the lease; empty: whichever is asked
+   * @param seals whether the program can seal its call stream
    * @return fails with {@link RedirectException} where another server is to be asked
    */
   public CompletableFuture<ResumedSession> resumeSession(
-      SessionHandle session, String server, Holder client) {
-    return sessions.resume(session, server, client);
+      SessionHandle session, String server, Holder client, boolean seals) {
+    return sessions.resume(session, server, client, seals);
   }
 
   /** Returns a lease with its GPUs and programs. */

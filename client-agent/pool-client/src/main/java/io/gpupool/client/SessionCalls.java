@@ -15,6 +15,7 @@ import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
@@ -78,12 +79,13 @@ final class SessionCalls {
             reply.getElsewhere(),
             reply.getCallStreamHost(),
             reply.getCallStreamPort(),
-            reply.getCallStreamClear())
+            reply.getCallStreamClear() || !reply.getSealSecret().isEmpty())
         .thenApply(target -> session(reply, target));
   }
 
   /** Asks over the connection that is there, and if that seems to be dead, over a new one. */
-  CompletableFuture<ResumedSession> resume(SessionHandle session, String server, Holder client) {
+  CompletableFuture<ResumedSession> resume(
+      SessionHandle session, String server, Holder client, boolean seals) {
     connection.retryNow();
     ResumeSessionRequest request =
         ResumeSessionRequest.newBuilder()
@@ -91,6 +93,7 @@ final class SessionCalls {
             .setSessionKey(ByteString.copyFrom(session.key().bytes()))
             .setServer(server)
             .setClient(client)
+            .setCanSeal(seals)
             .build();
     return ask(PoolGrpc.getResumeSessionMethod(), request, RESUME_MILLIS)
         .exceptionallyCompose(failure -> {
@@ -116,8 +119,8 @@ final class SessionCalls {
             reply.getElsewhere(),
             reply.getCallStreamHost(),
             reply.getCallStreamPort(),
-            reply.getCallStreamClear())
-        .thenApply(target -> new ResumedSession(target, hello(session, reply)));
+            reply.getCallStreamClear() || !reply.getSealSecret().isEmpty())
+        .thenApply(target -> resumed(session, reply, target));
   }
 
   /** Closes a session; completes with the pool's answer. */
@@ -200,6 +203,7 @@ final class SessionCalls {
               SessionKey.ofBytes(reply.getSessionKey().toByteArray())),
           SessionKey.ofBytes(reply.getPeerKey().toByteArray()),
           target,
+          seal(reply),
           Duration.ofMillis(reply.getResumeWindowMillis()),
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
@@ -208,13 +212,29 @@ final class SessionCalls {
     }
   }
 
-  private static ClientHello hello(SessionId session, ResumeSessionReply reply) {
+  private static @Nullable StreamSeal seal(OpenSessionReply reply) throws WireException {
+    return reply.getSealSecret().isEmpty()
+        ? null
+        : new StreamSeal(
+            SessionKey.ofBytes(reply.getConnectKey().toByteArray()),
+            SealSecret.ofBytes(reply.getSealSecret().toByteArray()));
+  }
+
+  private static ResumedSession resumed(
+      SessionId session, ResumeSessionReply reply, CallStreamDialer.Target target) {
     try {
-      return ClientHello.resuming(
-          Versions.CALL_STREAM_MIN,
-          Versions.CALL_STREAM_MAX,
-          session,
-          SessionKey.ofBytes(reply.getResumeKey().toByteArray()));
+      ClientHello hello =
+          ClientHello.resuming(
+              Versions.CALL_STREAM_MIN,
+              Versions.CALL_STREAM_MAX,
+              session,
+              SessionKey.ofBytes(reply.getResumeKey().toByteArray()));
+      return new ResumedSession(
+          target,
+          hello,
+          reply.getSealSecret().isEmpty()
+              ? null
+              : SealSecret.ofBytes(reply.getSealSecret().toByteArray()));
     } catch (WireException e) {
       throw wrongAnswer(e);
     }

@@ -154,7 +154,10 @@ final class ControlPlane {
             cluster.terminations(),
             view,
             state.audit(),
-            new CallStreams(streams.port(), context.options().tls().clearCallStreams())),
+            new CallStreams(
+                streams.port(),
+                context.options().tls().clearCallStreams(),
+                context.options().tls().sealsCallStreams())),
         lookup,
         view);
   }

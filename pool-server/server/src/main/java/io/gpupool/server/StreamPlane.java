@@ -61,6 +61,7 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
             new InetSocketAddress(options.ports().listen(), options.ports().data()),
             network,
             context.tls().streams(),
+            options.tls().sealsCallStreams(),
             (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
     context.steps().add(port::close);
     return new StreamPlane(network, sessions, port.port());

@@ -102,6 +102,9 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
     if (contextBytes > 0 && options.gpus().driver().contextBytes() == null) {
       arguments.addAll(DriverOptions.contextArguments(contextBytes));
     }
+    if (options.tls().sealsCallStreams()) {
+      arguments.add("--seals");
+    }
     return arguments;
   }
 }

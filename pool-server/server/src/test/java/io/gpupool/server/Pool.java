@@ -133,7 +133,7 @@ public final class Pool implements AutoCloseable {
                 new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
                 new NameOptions(name, null),
                 new StateOptions(state, etcd, null, state == null ? null : state.resolve("run")),
-                new TlsOptions(tls, null, false),
+                new TlsOptions(tls, null, false, false),
                 new AuthOptions(auth, oidc, kubernetes),
                 new WorkerOptions(
                     WorkerCommand.onThisJava(

@@ -12,6 +12,7 @@ import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramConnection;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -80,7 +81,7 @@ final class ControlMessages {
     switch (message.type()) {
       case "assign" -> assign(message);
       case "attach" -> {
-        session.attach(descriptor());
+        session.attach(connection(message));
         takeover.prepare();
       }
       case "peer" -> peer(message);
@@ -88,6 +89,20 @@ final class ControlMessages {
       case "cached" -> cache.answered(message, announcedDescriptor(message));
       case "released" -> exchange.released(message);
       default -> throw new WireException("unknown message '" + message.type() + "'");
+    }
+  }
+
+  /** Returns the call stream that an attach hands over. */
+  private ProgramConnection connection(TextMessage message) throws IOException, WireException {
+    int stream = descriptor();
+    Optional<String> secret = message.get("secret");
+    if (secret.isEmpty()) {
+      return ProgramConnection.clear(stream);
+    }
+    try {
+      return ProgramConnection.sealed(stream, HexFormat.of().parseHex(secret.get()));
+    } catch (IllegalArgumentException e) {
+      throw new WireException("an attach with a secret that is none");
     }
   }
 

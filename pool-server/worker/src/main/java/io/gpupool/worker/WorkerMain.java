@@ -155,7 +155,7 @@ public final class WorkerMain {
 
   private static void warmUp(WorkerOptions options, ControlLink control, AssignedSession session) {
     if (!session.isAttached()) {
-      WarmUp.run(options.isSoft(), session::isAttached);
+      WarmUp.run(options.isSoft(), options.seals(), session::isAttached);
       tellReady(control);
     }
   }

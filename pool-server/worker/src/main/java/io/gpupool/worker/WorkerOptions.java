@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param gpus {@code all} for the GPUs of the NVIDIA driver, or a specification of software GPUs
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
  * @param driver how NVIDIA's driver is used
+ * @param seals whether call streams are likely to be sealed
  */
 record WorkerOptions(
     Mode mode,
@@ -21,10 +22,11 @@ record WorkerOptions(
     @Nullable String listen,
     String gpus,
     boolean skipMissingPtx,
-    Driver driver) {
+    Driver driver,
+    boolean seals) {
   static final String USAGE =
-      "usage: WorkerMain (--control @NAME [--listen PATH] [--late] | --probe [--undivided] |"
-          + " --watch | --trial) --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml"
+      "usage: WorkerMain (--control @NAME [--listen PATH] [--late] [--seals] | --probe"
+          + " [--undivided] | --watch | --trial) --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml"
           + " PATH] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES]"
           + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
@@ -92,6 +94,7 @@ record WorkerOptions(
     private long contextBytes;
     private boolean late;
     private boolean undivided;
+    private boolean seals;
 
     Parser(String[] arguments) {
       this.arguments = arguments;
@@ -108,7 +111,7 @@ record WorkerOptions(
       Driver driver =
           new Driver(
               libcuda, libnvml, timeSliced, inFlightBoundMillis, contextBytes, late, undivided);
-      return new WorkerOptions(mode, control, listen, gpus, skip, driver);
+      return new WorkerOptions(mode, control, listen, gpus, skip, driver, seals);
     }
 
     private void option(String option) {
@@ -126,6 +129,7 @@ record WorkerOptions(
         case "--in-flight-bound" -> inFlightBoundMillis = InFlightBound.parse(value());
         case "--context-memory" -> contextBytes = Long.parseUnsignedLong(value());
         case "--undivided" -> undivided = true;
+        case "--seals" -> seals = true;
         case "--gpus" -> gpus = value();
         case "--libcuda" -> libcuda = value();
         case "--libnvml" -> libnvml = value();

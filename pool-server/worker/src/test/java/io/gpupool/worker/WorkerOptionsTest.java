@@ -32,6 +32,12 @@ class WorkerOptionsTest {
   }
 
   @Test
+  void seals_onlyIfAsked() {
+    assertThat(parse().seals()).isFalse();
+    assertThat(parse("--seals").seals()).isTrue();
+  }
+
+  @Test
   void listen_isNowhereUnlessGiven() {
     assertThat(parse().listen()).isNull();
     assertThat(parse("--listen", "/run/worker.sock").listen()).isEqualTo("/run/worker.sock");

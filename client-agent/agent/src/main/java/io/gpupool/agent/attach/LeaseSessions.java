@@ -31,6 +31,7 @@ final class LeaseSessions {
   private final PoolClient pool;
   private final PoolClients clients;
   private final EventLoop loop;
+  private final boolean seals;
   private final List<PoolClient> taken = new ArrayList<>();
   private final List<Opening> openings = new ArrayList<>();
   private boolean ended;
@@ -41,6 +42,7 @@ final class LeaseSessions {
    * Opens nothing yet.
    *
    * @param pool whichever server of it is asked first; stays the caller's
+   * @param seals whether the program can seal its call streams
    */
   LeaseSessions(
       AttachRequest.LeaseHandle ticket,
@@ -49,7 +51,8 @@ final class LeaseSessions {
       PoolCredentials credentials,
       PoolClient pool,
       PoolClients clients,
-      EventLoop loop) {
+      EventLoop loop,
+      boolean seals) {
     this.ticket = ticket;
     this.holder = holder;
     this.driverEnvironment = driverEnvironment;
@@ -57,6 +60,7 @@ final class LeaseSessions {
     this.pool = pool;
     this.clients = clients;
     this.loop = loop;
+    this.seals = seals;
   }
 
   /** Opens all, or fails as the first of them that does; in the order of the lease's GPUs. */
@@ -72,7 +76,8 @@ final class LeaseSessions {
           new PoolRequestException(PoolRequestException.Cause.INTERNAL, "the program has left"));
     }
     CompletableFuture<OpenedSession> opening =
-        client.openSession(ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment);
+        client.openSession(
+            ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment, seals);
     openings.add(new Opening(client, opening));
     return opening;
   }

@@ -4,6 +4,7 @@ package io.gpupool.agent.attach;
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.OpenedSession;
+import io.gpupool.client.StreamSeal;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.TextMessageDecoder;
@@ -104,7 +105,9 @@ final class ProgramStreams {
           handle.leaseId(),
           session.id().brief(),
           session.callStream().address(),
-          session.callStream().isEncrypted() ? "over TLS " : "",
+          session.seal() != null
+              ? "sealed, "
+              : session.callStream().isEncrypted() ? "over TLS " : "",
           isRelayed(session) ? "relayed" : "handed over");
     }
     return isChannelTheStream()
@@ -135,12 +138,20 @@ final class ProgramStreams {
   }
 
   private TextMessage.Builder attached() {
-    return TextMessage.ofType("attached")
-        .put("protocol", Versions.LOCAL_PROTOCOL)
-        .put("mode", isChannelTheStream() ? "relay" : "descriptor")
-        .put("session", sessions.getFirst().id().toString())
-        .put("lease", handle.leaseId())
-        .put("server", lease.pool().address().toString());
+    TextMessage.Builder answer =
+        TextMessage.ofType("attached")
+            .put("protocol", Versions.LOCAL_PROTOCOL)
+            .put("mode", isChannelTheStream() ? "relay" : "descriptor")
+            .put("session", sessions.getFirst().id().toString())
+            .put("lease", handle.leaseId())
+            .put("server", lease.pool().address().toString());
+    for (int link = 0; link < sessions.size(); link++) {
+      StreamSeal seal = sessions.get(link).seal();
+      if (seal != null) {
+        answer.put("secret." + link, seal.secret().hex());
+      }
+    }
+    return answer;
   }
 
   private TextMessage attachedByDescriptors() {

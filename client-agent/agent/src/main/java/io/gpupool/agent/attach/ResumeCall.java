@@ -25,10 +25,17 @@ final class ResumeCall {
   private final PoolClients clients;
   private final EventLoop loop;
   private final List<PoolClient> taken = new ArrayList<>();
+  private final boolean seals;
   private boolean left;
 
-  /** Asks for nothing yet. */
-  ResumeCall(PoolIdentity identity, Holder holder, PoolClients clients, EventLoop loop) {
+  /**
+   * Asks for nothing yet.
+   *
+   * @param seals whether the program can seal the connection
+   */
+  ResumeCall(
+      PoolIdentity identity, Holder holder, PoolClients clients, EventLoop loop, boolean seals) {
+    this.seals = seals;
     this.identity = identity;
     this.holder = holder;
     this.clients = clients;
@@ -49,7 +56,7 @@ final class ResumeCall {
       PoolAddress address, SessionHandle session, String server) {
     PoolClient pool = clients.take(address, identity.credentials());
     taken.add(pool);
-    return pool.resumeSession(session, server, holder);
+    return pool.resumeSession(session, server, holder, seals);
   }
 
   private CompletableFuture<ResumedSession> askElsewhere(

@@ -14,8 +14,10 @@ import java.time.Duration;
  * @param server of the lease that has the session; empty: whichever is asked
  * @param resumeWindow for how long the session outlives its connection
  * @param holds whether the request's connection is the sign that the program lives
+ * @param seals whether the shim can seal the stream
  */
-record ResumeRequest(SessionHandle session, String server, Duration resumeWindow, boolean holds) {
+record ResumeRequest(
+    SessionHandle session, String server, Duration resumeWindow, boolean holds, boolean seals) {
   /**
    * Reads the message.
    *
@@ -28,7 +30,8 @@ record ResumeRequest(SessionHandle session, String server, Duration resumeWindow
           link.session(),
           link.server(),
           AttachRequest.window(message, "resume_window"),
-          message.requireNumber("holds", 1) == 1);
+          message.requireNumber("holds", 1) == 1,
+          message.get("seals").filter("1"::equals).isPresent());
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());

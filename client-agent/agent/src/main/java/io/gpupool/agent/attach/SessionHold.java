@@ -87,7 +87,7 @@ final class SessionHold {
 
   private CompletableFuture<?> ask(HeldSessions.Link link) {
     ResumeCall question =
-        new ResumeCall(identity, lease.holder(), agent.clients(), program.eventLoop());
+        new ResumeCall(identity, lease.holder(), agent.clients(), program.eventLoop(), false);
     questions.add(question);
     // The key that it gives is not used: the program has its call stream.
     return question.ask(link.session(), link.server());

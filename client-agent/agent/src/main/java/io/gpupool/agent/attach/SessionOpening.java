@@ -39,6 +39,7 @@ final class SessionOpening {
   private final PoolCredentials credentials;
   private final boolean inPod;
   private final Map<String, String> driverEnvironment;
+  private final boolean seals;
   private final ProgramLease lease;
   private final LeaseWait wait;
   private final StreamGuards guards;
@@ -70,6 +71,7 @@ final class SessionOpening {
     credentials = identity.credentials();
     inPod = identity.inPod();
     driverEnvironment = request.driverEnvironment();
+    seals = request.shim().seals();
     wait = new LeaseWait(program);
     lease = new ProgramLease(request, identity, peer, agent);
   }
@@ -161,7 +163,8 @@ final class SessionOpening {
             credentials,
             lease.pool(),
             agent.clients(),
-            program.eventLoop());
+            program.eventLoop(),
+            seals);
     sessions = opening;
     return opening.open().thenComposeAsync(open -> dial(open, handle), program.eventLoop());
   }

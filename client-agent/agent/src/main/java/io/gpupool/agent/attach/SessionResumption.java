@@ -11,6 +11,7 @@ import io.gpupool.transport.Detaching;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.dial.DialException;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
@@ -45,6 +46,7 @@ final class SessionResumption {
   private final ResumeCall question;
   private @Nullable CompletableFuture<EpollSocketChannel> dialing;
   private @Nullable StreamGuard guard;
+  private @Nullable SealSecret secret;
   private boolean handed;
   private boolean left;
 
@@ -63,7 +65,8 @@ final class SessionResumption {
       BooleanSupplier agentEnds) {
     this.program = program;
     this.request = request;
-    question = new ResumeCall(identity, holder, agent.clients(), program.eventLoop());
+    question =
+        new ResumeCall(identity, holder, agent.clients(), program.eventLoop(), request.seals());
     this.identity = identity;
     this.agent = agent;
     this.guards = guards;
@@ -113,6 +116,7 @@ final class SessionResumption {
     boolean relay = agent.options().relay();
     // From here on it is not this class's to close.
     dialing = null;
+    secret = resumed.secret();
     try {
       guard(new GuardedStream(connection, resumed.callStream().address(), true));
     } catch (IOException e) {
@@ -123,7 +127,7 @@ final class SessionResumption {
         "session {}: call stream to {} resumed, {}{}",
         id().brief(),
         resumed.callStream().address(),
-        encrypted ? "over TLS " : "",
+        encrypted ? "over TLS " : secret != null ? "sealed, " : "",
         encrypted || relay ? "relayed" : "handed over");
     return HandOver.of(connection, id().brief(), encrypted, relay);
   }
@@ -147,7 +151,10 @@ final class SessionResumption {
   void hand(FileDescriptor stream) {
     handed = true;
     TextMessage answer =
-        TextMessage.ofType("resumed").put("protocol", Versions.LOCAL_PROTOCOL).build();
+        TextMessage.ofType("resumed")
+            .put("protocol", Versions.LOCAL_PROTOCOL)
+            .putIfPresent("secret", secret == null ? null : secret.hex())
+            .build();
     program.pipeline().remove(TextMessageDecoder.class);
     program.write(TextMessageDecoder.encode(answer));
     program

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The request of a shim.
  *
+ * @param shim which asks
  * @param ticket the lease it was given; null: none
  * @param token the token that the program brings; null: none
  * @param pool the pool that the program names; null: none
@@ -30,8 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param driverEnvironment what of the program's environment the driver of its GPUs reads
  */
 public record AttachRequest(
-    int pid,
-    String program,
+    Shim shim,
     @Nullable LeaseHandle ticket,
     LeaseOptions wish,
     @Nullable String token,
@@ -55,6 +55,14 @@ public record AttachRequest(
   public AttachRequest {
     driverEnvironment = Map.copyOf(driverEnvironment);
   }
+
+  /**
+   * The shim in a program.
+   *
+   * @param pid of the program, in its own namespace
+   * @param seals whether it can seal call streams
+   */
+  public record Shim(int pid, String program, boolean seals) {}
 
   /**
    * A lease that somebody else holds.
@@ -141,8 +149,8 @@ public record AttachRequest(
   public Holder holder(PeerCredentials peer) {
     return Holder.newBuilder()
         .setHost(ProcessInfo.HOST)
-        .setPid(peer.pid() > 0 ? peer.pid() : pid)
-        .setProgram(program)
+        .setPid(peer.pid() > 0 ? peer.pid() : shim.pid())
+        .setProgram(shim.program())
         .setUser(ProcessInfo.user(peer.uid()))
         .build();
   }
@@ -171,8 +179,10 @@ public record AttachRequest(
     }
     try {
       return new AttachRequest(
-          Integer.parseInt(message.get("pid").orElse("0")),
-          message.get("program").orElse(""),
+          new Shim(
+              Integer.parseInt(message.get("pid").orElse("0")),
+              message.get("program").orElse(""),
+              message.get("seals").filter("1"::equals).isPresent()),
           message.get("lease").map(LeaseHandle::parse).orElse(null),
           message.type().equals(RESUME) ? LeaseOptions.NOTHING : LeaseOptions.from(message::get),
           message.get("token").orElse(null),

@@ -46,7 +46,16 @@ final class TlsServerOptions {
       })
   private boolean clearCallStreams;
 
+  @Option(
+      names = "--relay-call-streams",
+      description = {
+        "call streams within TLS from end to end, relayed by agent and server, for a network in",
+        "which every connection has to be TLS (default: programs and workers seal them)"
+      })
+  private boolean relayCallStreams;
+
   TlsOptions options() {
-    return new TlsOptions(new TlsFiles(certificate, key, clientRoots), peerRoots, clearCallStreams);
+    return new TlsOptions(
+        new TlsFiles(certificate, key, clientRoots), peerRoots, clearCallStreams, relayCallStreams);
   }
 }

@@ -19,6 +19,7 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.session.StreamSeal;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.view.PoolView;
@@ -55,8 +56,9 @@ public final class SessionCalls {
    * The port for call streams.
    *
    * @param isClear whether it does not speak TLS although the other ports do
+   * @param seals whether it speaks TLS, and call streams of programs that can are sealed instead
    */
-  public record CallStreams(int port, boolean isClear) {}
+  public record CallStreams(int port, boolean isClear, boolean seals) {}
 
   public SessionCalls(
       LeaseLookup lookup,
@@ -145,8 +147,7 @@ public final class SessionCalls {
           DriverEnvironment.of(variables(request), (name, value) -> logIgnored(lease, name));
       Session session =
           sessions.open(lease, HolderName.of(request.getClient()), principal, environment);
-      Replies.answer(
-          reply,
+      OpenSessionReply.Builder answer =
           OpenSessionReply.newBuilder()
               .setSessionId(ByteString.copyFrom(session.id().bytes()))
               .setSessionKey(ByteString.copyFrom(session.key().bytes()))
@@ -155,8 +156,14 @@ public final class SessionCalls {
               .setCallStreamClear(streams.isClear())
               .setResumeWindowMillis(session.resumeWindowMillis())
               .addAllServers(view.leases().serversOf(lease))
-              .setPlace(lease.topology().servers().indexOf(directory.name()))
-              .build());
+              .setPlace(lease.topology().servers().indexOf(directory.name()));
+      if (streams.seals() && request.getCanSeal()) {
+        StreamSeal seal = sessions.seal(session);
+        answer
+            .setSealSecret(ByteString.copyFrom(seal.secret().bytes()))
+            .setConnectKey(ByteString.copyFrom(seal.key().bytes()));
+      }
+      Replies.answer(reply, answer.build());
     } catch (InvalidRequestException e) {
       reply.onError(Status.RESOURCE_EXHAUSTED.withDescription(e.getMessage()).asRuntimeException());
     }

@@ -80,13 +80,18 @@ record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStrea
           .asRuntimeException();
     }
     Optional<SessionKey> key = sessions.resume(session, principal);
-    return ResumeSessionReply.newBuilder()
-        .setResumeKey(
-            ByteString.copyFrom(
-                key.orElseThrow(() -> gone("it has ended, as it was resumed too often")).bytes()))
-        .setCallStreamPort(streams.port())
-        .setCallStreamClear(streams.isClear())
-        .build();
+    ResumeSessionReply.Builder answer =
+        ResumeSessionReply.newBuilder()
+            .setResumeKey(
+                ByteString.copyFrom(
+                    key.orElseThrow(() -> gone("it has ended, as it was resumed too often"))
+                        .bytes()))
+            .setCallStreamPort(streams.port())
+            .setCallStreamClear(streams.isClear());
+    if (streams.seals() && request.getCanSeal()) {
+      answer.setSealSecret(ByteString.copyFrom(sessions.sealNext(session).bytes()));
+    }
+    return answer.build();
   }
 
   private static StatusRuntimeException gone(String why) {

@@ -4,6 +4,7 @@ package io.gpupool.server.session;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.wire.ElapsedTime;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.SessionKey;
 import java.security.SecureRandom;
 import java.util.ArrayDeque;
@@ -44,8 +45,12 @@ final class Resumption {
   private @Nullable Cut cut;
   private Timers.Cancellable limit = () -> {};
 
-  /** The key to the next connection, and the caller that asked for it. */
-  private record Key(SessionKey key, Principal caller, long madeAtNanos) {}
+  /**
+   * The key to the next connection, and the caller that asked for it.
+   *
+   * @param secret with which the connection is sealed; null: it is not
+   */
+  record Key(SessionKey key, Principal caller, long madeAtNanos, @Nullable SealSecret secret) {}
 
   /** The loss of a connection. */
   private record Cut(long atNanos, String cause) {}
@@ -83,12 +88,19 @@ final class Resumption {
       return Optional.empty();
     }
     recentNanos.addLast(nowNanos);
-    key = new Key(SessionKey.random(random), caller, nowNanos);
+    key = new Key(SessionKey.random(random), caller, nowNanos, null);
     return Optional.of(key.key());
   }
 
-  /** Uses up the key. Returns its caller; empty: it is not the right one, or too old. */
-  Optional<Principal> consume(SessionKey shown) {
+  /** Has the connection that the latest key opens sealed. */
+  void seal(SealSecret secret) {
+    if (key != null) {
+      key = new Key(key.key(), key.caller(), key.madeAtNanos(), secret);
+    }
+  }
+
+  /** Uses up the key. Returns it with its caller; empty: it is not the right one, or too old. */
+  Optional<Key> consume(SessionKey shown) {
     Key right = key;
     if (right == null
         || !right.key().matches(shown)
@@ -96,7 +108,7 @@ final class Resumption {
       return Optional.empty();
     }
     key = null;
-    return Optional.of(right.caller());
+    return Optional.of(right);
   }
 
   /**

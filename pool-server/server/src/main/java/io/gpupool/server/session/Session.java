@@ -16,6 +16,7 @@ import io.gpupool.server.worker.WorkerSession;
 import io.gpupool.transport.Detaching;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ElapsedTime;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -84,6 +85,9 @@ public final class Session implements LeasedSession, WorkerSession {
   private final PeerAttempts peers = new PeerAttempts();
 
   private @Nullable Worker worker;
+
+  /** Of the first connection; null: it is not sealed, or has been made. */
+  private @Nullable StreamSeal seal;
 
   /** How many connections of its program came after the first. */
   private int laterStreams;
@@ -173,6 +177,26 @@ public final class Session implements LeasedSession, WorkerSession {
   /** The process that opened the session. */
   public HolderName client() {
     return client;
+  }
+
+  /** Has the program's first connection sealed. */
+  void seal(StreamSeal first) {
+    seal = first;
+  }
+
+  /** Returns whether the first connection is to be sealed. */
+  boolean isSealed() {
+    return seal != null;
+  }
+
+  /** Returns whether a key opens the first connection. */
+  boolean isOpenedBy(SessionKey shown) {
+    return (seal == null ? key() : seal.key()).matches(shown);
+  }
+
+  /** Has the connection that the latest resume key opens sealed. */
+  void sealNext(SealSecret secret) {
+    resumption.seal(secret);
   }
 
   /** The principal that opened the session. */
@@ -297,21 +321,27 @@ public final class Session implements LeasedSession, WorkerSession {
     return key;
   }
 
-  /** Uses up the key to one more connection. Returns its caller; empty: it is not the right one. */
-  Optional<Principal> consumeResumeKey(SessionKey shown) {
+  /** Uses up the key to one more connection, and returns it; empty: it is not the right one. */
+  Optional<Resumption.Key> consumeResumeKey(SessionKey shown) {
     return isServed() ? resumption.consume(shown) : Optional.empty();
   }
 
-  /** The program has connected once more. The worker turns to it from its former connection. */
-  void rejoin(CallStream stream, int version) {
+  /**
+   * The program has connected once more. The worker turns to it from its former connection.
+   *
+   * @param secret with which the connection is sealed; null: it is not
+   */
+  void rejoin(CallStream stream, int version, @Nullable SealSecret secret) {
     int number = ++laterStreams;
     stream
         .accept(ServerHello.accepted(version), resumption.isPossible())
-        .whenComplete((fd, failure) -> control.execute(() -> accepted(number, fd, failure)));
+        .whenComplete(
+            (fd, failure) -> control.execute(() -> accepted(number, fd, secret, failure)));
   }
 
   /** A later one may have been faster; then the program has given this one up. */
-  private void accepted(int number, FileDescriptor stream, Throwable failure) {
+  private void accepted(
+      int number, FileDescriptor stream, @Nullable SealSecret secret, Throwable failure) {
     if (failure != null) {
       LOG.info(
           "lease {} session {}: its program's connection broke before it was resumed: {}",
@@ -319,7 +349,7 @@ public final class Session implements LeasedSession, WorkerSession {
           id.brief(),
           failure.getMessage());
     } else if (isServed() && number == laterStreams) {
-      worker().attach(stream);
+      worker().attach(stream, secret);
       resumption.offered(this::end);
     } else {
       Detaching.closeQuietly(stream);
@@ -443,7 +473,8 @@ public final class Session implements LeasedSession, WorkerSession {
               workerPid());
       // Before the program can do anything that would be lost without it.
       recording.write(this, past);
-      worker().attach(stream);
+      worker().attach(stream, seal == null ? null : seal.secret());
+      seal = null;
       joining.over();
     } else {
       Detaching.closeQuietly(stream);

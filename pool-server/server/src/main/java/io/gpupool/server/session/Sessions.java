@@ -13,11 +13,13 @@ import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.takeover.SessionRecord;
 import io.gpupool.server.tenant.Tokens;
+import io.gpupool.server.tls.TlsGate;
 import io.gpupool.server.worker.ClaimedWorker;
 import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.server.worker.WorkerStartQueue;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -170,6 +172,20 @@ public final class Sessions {
     return session.nextResumeKey(random, principal);
   }
 
+  /** Has the first connection of a session that was just opened sealed. */
+  public StreamSeal seal(Session session) {
+    StreamSeal seal = StreamSeal.random(random);
+    session.seal(seal);
+    return seal;
+  }
+
+  /** Has the connection sealed for which a session was just given a key. */
+  public SealSecret sealNext(Session session) {
+    SealSecret secret = SealSecret.random(random);
+    session.sealNext(secret);
+    return secret;
+  }
+
   public List<Session> all() {
     return new ArrayList<>(sessions.values());
   }
@@ -193,6 +209,10 @@ public final class Sessions {
       return;
     }
     if (hello.peerLink().isPresent()) {
+      if (stream.needsSeal()) {
+        stream.refuse(TlsGate.NO_TLS);
+        return;
+      }
       joinAsPeer(hello, stream, version);
       return;
     }
@@ -200,14 +220,17 @@ public final class Sessions {
       joinAgain(hello, stream, version);
       return;
     }
-    find(hello.session(), hello.key())
-        .ifPresentOrElse(
-            session -> join(session, stream, version),
-            () ->
-                stream.refuse(
-                    ServerHello.refused(
-                        ServerHello.BAD_SESSION,
-                        "no such session; it may have ended before the program connected")));
+    Session session = sessions.get(hello.session());
+    if (stream.needsSeal() && (session == null || !session.isSealed())) {
+      stream.refuse(TlsGate.NO_TLS);
+    } else if (session == null || !session.isOpenedBy(hello.key())) {
+      stream.refuse(
+          ServerHello.refused(
+              ServerHello.BAD_SESSION,
+              "no such session; it may have ended before the program connected"));
+    } else {
+      join(session, stream, version);
+    }
   }
 
   /** The key is the only proof, and told to those alone who opened the session. */
@@ -242,17 +265,19 @@ public final class Sessions {
   /** The right of the caller counts that has asked for the key: of now, not of the beginning. */
   private void joinAgain(ClientHello hello, CallStream stream, int version) {
     Session session = sessions.get(hello.session());
-    Optional<Principal> caller =
+    Optional<Resumption.Key> key =
         session == null ? Optional.empty() : session.consumeResumeKey(hello.key());
-    if (session == null || caller.isEmpty()) {
+    if (session == null || key.isEmpty()) {
       stream.refuse(
           ServerHello.refused(
               ServerHello.BAD_SESSION,
               "no such session, or its resume key was used, replaced or not used for "
                   + Resumption.KEY_LIMIT_MILLIS / 1000
                   + " s"));
-    } else if (tokens.stillHolds(caller.get())) {
-      session.rejoin(stream, version);
+    } else if (stream.needsSeal() && key.get().secret() == null) {
+      stream.refuse(TlsGate.NO_TLS);
+    } else if (tokens.stillHolds(key.get().caller())) {
+      session.rejoin(stream, version, key.get().secret());
     } else {
       deny(session, stream, "resumed");
     }

@@ -7,6 +7,14 @@ import java.util.concurrent.CompletableFuture;
 
 /** A connection on the call-stream port whose handshake has been read. For any thread. */
 public interface CallStream {
+  /**
+   * Returns whether it is in clear text on a port that speaks TLS: only for sessions that are
+   * sealed.
+   */
+  default boolean needsSeal() {
+    return false;
+  }
+
   /** Sends the answer and closes. */
   void refuse(ServerHello answer);
 

@@ -17,9 +17,12 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import io.netty.handler.ssl.SslHandler;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,12 +47,14 @@ public final class CallStreamPort {
    * Opens the port.
    *
    * @param tls with which connections begin; null: in clear text
+   * @param seals whether connections with TLS may begin in clear text, to be sealed
    * @param join takes each complete hello, on the event loop
    */
   public CallStreamPort(
       InetSocketAddress address,
       EventLoopGroup loops,
       @Nullable TlsContext tls,
+      boolean seals,
       BiConsumer<ClientHello, CallStream> join) {
     server =
         new ServerBootstrap()
@@ -69,8 +74,15 @@ public final class CallStreamPort {
                     if (tls != null) {
                       HandshakeHandler handler =
                           new HandshakeHandler(
-                              channel, join, () -> finish(channel), TlsHandOver::begin, refusals);
-                      channel.pipeline().addLast(new TlsGate(tls), handler, new EarlyBytes());
+                              channel,
+                              join,
+                              () -> finish(channel),
+                              CallStreamPort::handOver,
+                              refusals,
+                              true);
+                      channel
+                          .pipeline()
+                          .addLast(new TlsGate(tls, seals), handler, new EarlyBytes());
                       return;
                     }
                     HandshakeHandler handler =
@@ -79,7 +91,8 @@ public final class CallStreamPort {
                             join,
                             () -> finish(channel),
                             (stream, resumable) -> Detaching.detach(stream),
-                            refusals);
+                            refusals,
+                            false);
                     channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
                     channel.pipeline().addLast(handler);
                   }
@@ -87,6 +100,14 @@ public final class CallStreamPort {
             .bind(address)
             .syncUninterruptibly()
             .channel();
+  }
+
+  /** Hands over a connection that began with TLS, or in clear text to be sealed. */
+  private static CompletableFuture<FileDescriptor> handOver(
+      EpollSocketChannel stream, boolean resumable) {
+    return stream.pipeline().get(SslHandler.class) == null
+        ? Detaching.detach(stream)
+        : TlsHandOver.begin(stream, resumable);
   }
 
   public int port() {

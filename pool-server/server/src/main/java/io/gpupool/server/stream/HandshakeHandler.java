@@ -12,6 +12,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.handler.ssl.SslHandler;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
@@ -35,6 +36,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final Runnable onFinished;
   private final HandOver handOver;
   private final RefusalLog refusals;
+  private final boolean portSpeaksTls;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
   private @Nullable ScheduledFuture<?> limit;
 
@@ -43,18 +45,21 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
    *
    * @param handOver makes of it what the worker gets; with TLS, bytes beyond the handshake go to
    *     the next handler
+   * @param portSpeaksTls whether connections are over TLS unless they are to be sealed
    */
   HandshakeHandler(
       EpollSocketChannel channel,
       BiConsumer<ClientHello, CallStream> join,
       Runnable onFinished,
       HandOver handOver,
-      RefusalLog refusals) {
+      RefusalLog refusals,
+      boolean portSpeaksTls) {
     this.channel = channel;
     this.join = join;
     this.onFinished = onFinished;
     this.handOver = handOver;
     this.refusals = refusals;
+    this.portSpeaksTls = portSpeaksTls;
   }
 
   @Override
@@ -124,6 +129,11 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
     }
     LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
     context.close();
+  }
+
+  @Override
+  public boolean needsSeal() {
+    return portSpeaksTls && channel.pipeline().get(SslHandler.class) == null;
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.gpupool.server.tls;
 
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
+import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -15,18 +16,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A handler of the first bytes of a connection on a port that only speaks TLS. It begins TLS, or
- * says in clear text that TLS is required and why there is no other answer. Runs on the channel's
- * event loop.
+ * A handler of the first bytes of a connection on a port that speaks TLS. It begins TLS, lets a
+ * handshake pass whose connection will be sealed, or says in clear text that TLS is required and
+ * why there is no other answer. Runs on the channel's event loop.
  */
 public final class TlsGate extends ByteToMessageDecoder {
   private static final int RECORD_HEADER_BYTES = 5;
   private static final Logger LOG = LoggerFactory.getLogger(TlsGate.class);
 
-  private final TlsContext tls;
+  /** The answer to a connection in clear text that is not to be sealed. */
+  public static final ServerHello NO_TLS =
+      ServerHello.refused(
+          ServerHello.BAD_HANDSHAKE,
+          "this server takes call streams over TLS only; name the pool as tls://HOST");
 
-  public TlsGate(TlsContext tls) {
+  private final TlsContext tls;
+  private final boolean seals;
+
+  /**
+   * Waits for the first bytes.
+   *
+   * @param seals whether handshakes in clear text may pass
+   */
+  public TlsGate(TlsContext tls, boolean seals) {
     this.tls = tls;
+    this.seals = seals;
   }
 
   @Override
@@ -38,16 +52,14 @@ public final class TlsGate extends ByteToMessageDecoder {
       context.pipeline().replace(this, "tls", TlsEngines.accepting(tls));
       return;
     }
+    if (seals && ClientHello.canStartWith(in.nioBuffer())) {
+      context.pipeline().remove(this);
+      return;
+    }
     in.skipBytes(in.readableBytes());
     LOG.info("call stream from {} refused: it speaks no TLS", context.channel().remoteAddress());
     context
-        .writeAndFlush(
-            Unpooled.wrappedBuffer(
-                ServerHello.refused(
-                        ServerHello.BAD_HANDSHAKE,
-                        "this server takes call streams over TLS only; name the pool as"
-                            + " tls://HOST")
-                    .encode()))
+        .writeAndFlush(Unpooled.wrappedBuffer(NO_TLS.encode()))
         .addListener(ChannelFutureListener.CLOSE);
   }
 }

@@ -4,6 +4,7 @@ package io.gpupool.server.worker;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.takeover.WorkerRecord;
 import io.gpupool.transport.Detaching;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
@@ -152,10 +153,17 @@ public final class Worker {
     }
   }
 
-  /** Hands over the call stream, or a later one in its place; the worker must be linked. */
-  public void attach(FileDescriptor stream) {
+  /**
+   * Hands over the call stream, or a later one in its place; the worker must be linked.
+   *
+   * @param secret with which it is sealed; null: it is not
+   */
+  public void attach(FileDescriptor stream, @Nullable SealSecret secret) {
     WorkerLink to = Objects.requireNonNull(link);
-    to.send(TextMessage.ofType("attach").build());
+    to.send(
+        TextMessage.ofType("attach")
+            .putIfPresent("secret", secret == null ? null : secret.hex())
+            .build());
     to.send(stream);
   }
 

@@ -82,7 +82,7 @@ class ServerOptionsTest {
         new PortOptions(InetAddress.getLoopbackAddress(), 0, 0),
         NameOptions.DEFAULT,
         StateOptions.IN_MEMORY,
-        new TlsOptions(tls, null, false),
+        new TlsOptions(tls, null, false, false),
         new AuthOptions(auth, oidc, null),
         new WorkerOptions(WorkerCommand.onThisJava("none", List.of()), 0, true),
         ServerLimits.DEFAULT);

@@ -24,6 +24,7 @@ import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionKey;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -50,6 +51,25 @@ class SessionsTest {
     Session session = session(HOUR_MILLIS);
     assertThat(join(session)).isEqualTo(ServerHello.ACCEPTED);
     assertThat(session.state()).isEqualTo(Session.State.JOINING);
+  }
+
+  /**
+   * The connect key is seen on the network: it must not be the session's, nor the other way round.
+   */
+  @Test
+  void join_sealed_takesTheConnectKeyAlone() throws Exception {
+    Session session = session(HOUR_MILLIS);
+    StreamSeal seal = sessions.seal(session);
+    assertThat(join(session, session.key(), true)).isEqualTo(ServerHello.BAD_SESSION);
+    assertThat(sessions.find(session.id(), seal.key())).as("to resume or close it").isEmpty();
+    assertThat(join(session, seal.key(), true)).isEqualTo(ServerHello.ACCEPTED);
+  }
+
+  @Test
+  void join_inClearTextWhereTlsIsSpokenAndNotSealed_isRefused() throws Exception {
+    Session session = session(HOUR_MILLIS);
+    assertThat(join(session, session.key(), true)).isEqualTo(ServerHello.BAD_HANDSHAKE);
+    assertThat(session.state()).isEqualTo(Session.State.OPENING);
   }
 
   @Test
@@ -143,10 +163,19 @@ class SessionsTest {
   }
 
   private int join(Session session) {
+    return join(session, session.key(), false);
+  }
+
+  private int join(Session session, SessionKey key, boolean needsSeal) {
     int[] status = new int[1];
     sessions.join(
-        new ClientHello(1, 1, session.id(), session.key()),
+        new ClientHello(1, 1, session.id(), key),
         new CallStream() {
+          @Override
+          public boolean needsSeal() {
+            return needsSeal;
+          }
+
           @Override
           public void refuse(ServerHello answer) {
             status[0] = answer.status();

@@ -14,6 +14,7 @@ import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
@@ -91,14 +92,14 @@ public final class AssignedSession {
    * The connection of the program; a later one takes the place of a former one that is lost, if the
    * session outlives its connection.
    */
-  public void attach(int stream) throws WireException {
+  public void attach(ProgramConnection stream) throws WireException {
     Assignment mine = assignment;
     boolean resumable = mine != null && mine.resumeWindowMillis() > 0;
     if (mine == null || attached && !resumable) {
       throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
     }
     if (resumable) {
-      TcpWatch.keepAlive(stream);
+      TcpWatch.keepAlive(stream.fd());
     }
     if (attached) {
       started.thenAccept(session -> session.resume(stream));
@@ -173,7 +174,7 @@ public final class AssignedSession {
     return "peer " + link;
   }
 
-  private void run(Assignment mine, int stream) {
+  private void run(Assignment mine, ProgramConnection stream) {
     try {
       reports.ended(runSession(mine, stream));
       Runtime.getRuntime().halt(0);
@@ -184,7 +185,7 @@ public final class AssignedSession {
     }
   }
 
-  private String runSession(Assignment mine, int stream) throws IOException {
+  private String runSession(Assignment mine, ProgramConnection stream) throws IOException {
     Ready parts = ready.join();
     confinement.complete();
     Ledger ledger = mine.openLedger();
@@ -221,7 +222,7 @@ public final class AssignedSession {
       Departure.watch(() -> watch(session), mine.name().text());
       started.complete(session);
     } else {
-      Departure.watch(stream, mine.name().text());
+      Departure.watch(stream.fd(), mine.name().text());
     }
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));

@@ -10,6 +10,7 @@ import io.gpupool.cuda.ResumeRequest;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.TcpWatch;
+import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -25,10 +26,9 @@ final class CallStream {
    * loss counts.
    */
   private static final int RECEIVE_BYTES = 4 << 20;
-  private static final int CONTROL_FRAMES_BYTES = 1 << 20;
-  private static final int NONE = -1;
+  private static final int CONTROL_FRAMES_BYTES = 2 << 20;
   private static final int LOOK_MILLIS = 10;
-  private static final int WORK_BYTES = 4096;
+  private static final int WORK_BYTES = 64 << 10;
 
   private enum State {
     CONNECTED,
@@ -54,7 +54,7 @@ final class CallStream {
   private State state = State.CONNECTED;
 
   /** Written with the lock held. */
-  private int fd;
+  private ProgramConnection connection;
 
   /** The position in the stream of the first byte of the buffer. */
   private long origin;
@@ -70,7 +70,7 @@ final class CallStream {
   private long lostNanos;
 
   @GuardedBy("this")
-  private int offered = NONE;
+  private @Nullable ProgramConnection offered;
 
   /** When the connection was found to be gone, by any thread; 0: it is there. */
   @GuardedBy("this")
@@ -90,9 +90,9 @@ final class CallStream {
    *
    * @param sender the sending end; null if there is no later connection
    */
-  CallStream(int fd, ResumeWindow window, @Nullable AnswerSender sender) {
-    this.fd = fd;
-    firstFd = fd;
+  CallStream(ProgramConnection connection, ResumeWindow window, @Nullable AnswerSender sender) {
+    this.connection = connection;
+    firstFd = connection.fd();
     this.window = window;
     this.sender = sender;
     bufferBytes =
@@ -102,8 +102,9 @@ final class CallStream {
     // Pages are taken as they are touched; beyond the first ones, hardly ever.
     buffer = Posix.map(bufferBytes + WORK_BYTES);
     pollFd = buffer + bufferBytes;
-    greeting = pollFd + 8;
-    watchedFd = greeting + ResumeRequest.BYTES;
+    watchedFd = pollFd + 8;
+    // To the end: a record may bring more.
+    greeting = watchedFd + 8;
   }
 
   /** The sending end, of a stream that can be resumed. */
@@ -126,7 +127,7 @@ final class CallStream {
   }
 
   private long receive(int flags, int limit) {
-    long result = Posix.recv(fd, buffer + end, limit - end, flags);
+    long result = connection.receive(buffer + end, limit - end, flags);
     if (result > 0) {
       end += (int) result;
       receivedBytes += result;
@@ -149,7 +150,7 @@ final class CallStream {
 
   /** Returns whether there is no room even for that. */
   boolean isFull() {
-    return end == bufferBytes;
+    return bufferBytes - end < connection.leastRoomBytes();
   }
 
   /** Moves the beginning of a frame to the front, unless the rest of the longest frame has room. */
@@ -195,8 +196,8 @@ final class CallStream {
   /** Takes note that the connection is gone; what it brought of another frame is dropped. */
   void lose(long result, AnswerSender logged) {
     synchronized (this) {
-      cause = offered != NONE ? "another one has come" : TcpWatch.cause(silent, result);
-      Posix.shutdown(fd);
+      cause = offered != null ? "another one has come" : TcpWatch.cause(silent, result);
+      Posix.shutdown(connection.fd());
       goneNanos = goneNanos == 0 ? System.nanoTime() : goneNanos;
       lostNanos = goneNanos;
       silent = false;
@@ -251,7 +252,8 @@ final class CallStream {
 
   private synchronized boolean adopt(long waitMillis) {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMillis);
-    while (offered == NONE && !woken) {
+    ProgramConnection later = offered;
+    while (later == null && !woken) {
       long leftMillis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
       if (leftMillis <= 0) {
         return false;
@@ -261,13 +263,14 @@ final class CallStream {
       } catch (InterruptedException e) {
         throw new IllegalStateException("the session's thread was interrupted", e);
       }
+      later = offered;
     }
-    if (woken) {
+    if (woken || later == null) {
       return false;
     }
     closeOwn();
-    fd = offered;
-    offered = NONE;
+    connection = later;
+    offered = null;
     goneNanos = 0;
     greeted = 0;
     state = State.ADOPTED;
@@ -276,8 +279,8 @@ final class CallStream {
 
   @GuardedBy("this")
   private void closeOwn() {
-    if (fd != firstFd) {
-      Posix.close(fd);
+    if (connection.fd() != firstFd) {
+      Posix.close(connection.fd());
     }
   }
 
@@ -286,15 +289,19 @@ final class CallStream {
     if (!isReadable(waitMillis)) {
       return null;
     }
-    long result =
-        Posix.recv(fd, greeting + greeted, ResumeRequest.BYTES - greeted, Posix.MSG_DONTWAIT);
+    int roomBytes = Math.max(ResumeRequest.BYTES - greeted, connection.leastRoomBytes());
+    long result = connection.receive(greeting + greeted, roomBytes, Posix.MSG_DONTWAIT);
     if (result > 0) {
       greeted += (int) result;
-      return greeted == ResumeRequest.BYTES ? begin(logged) : null;
+      return greeted >= ResumeRequest.BYTES ? begin(logged) : null;
+    }
+    if (result == -Posix.EBADMSG) {
+      logged.refuse(connection, ProgramConnection.ALTERED);
+      return ProgramConnection.ALTERED;
     }
     if (result != -Posix.EAGAIN) {
       synchronized (this) {
-        Posix.shutdown(fd);
+        Posix.shutdown(connection.fd());
         goneNanos = lostNanos;
         silent = false;
       }
@@ -304,7 +311,7 @@ final class CallStream {
   }
 
   private boolean isReadable(int waitMillis) {
-    Memory.putInt(pollFd, fd);
+    Memory.putInt(pollFd, connection.fd());
     Memory.putInt(pollFd + 4, Posix.POLLIN);
     return Posix.poll(pollFd, 1, waitMillis) > 0;
   }
@@ -314,7 +321,8 @@ final class CallStream {
     int length = Memory.getInt(greeting);
     long position = Memory.getLong(greeting + ResumeRequest.RECEIVED);
     String refused = null;
-    if (op != ControlOp.RESUME || length != ResumeRequest.BYTES) {
+    int behind = greeted - ResumeRequest.BYTES;
+    if (op != ControlOp.RESUME || length != ResumeRequest.BYTES || behind > bufferBytes - end) {
       refused =
           "malformed frame: a later connection began with op "
               + op
@@ -332,10 +340,14 @@ final class CallStream {
               + " can be sent again";
     }
     if (refused != null) {
-      logged.refuse(fd, refused);
+      logged.refuse(connection, refused);
       return refused;
     }
-    logged.resume(fd, position, received);
+    logged.resume(connection, position, received);
+    // Records bring what follows as well.
+    Memory.copy(greeting + ResumeRequest.BYTES, buffer + end, behind);
+    end += behind;
+    receivedBytes += behind;
     lostNanos = 0;
     state = State.CONNECTED;
     window.resumed().run();
@@ -376,24 +388,24 @@ final class CallStream {
   }
 
   /** Offers a later connection, which is the stream's to close. Any thread may call it. */
-  synchronized void offer(int later) {
+  synchronized void offer(ProgramConnection later) {
     if (released) {
-      Posix.close(later);
+      Posix.close(later.fd());
       return;
     }
-    if (offered != NONE) {
-      Posix.close(offered);
+    if (offered != null) {
+      Posix.close(offered.fd());
     }
     offered = later;
     // The former one may look alive: the client has given it up.
-    Posix.shutdown(fd);
+    Posix.shutdown(connection.fd());
     notifyAll();
   }
 
   /** Has the session's thread notice that the session ends. Any thread may call it. */
   synchronized void wake() {
     woken = true;
-    Posix.shutdown(fd);
+    Posix.shutdown(connection.fd());
     notifyAll();
   }
 
@@ -407,24 +419,24 @@ final class CallStream {
    * call it.
    */
   synchronized long watch() {
-    if (released || offered != NONE && !isGone(offered)) {
+    if (released || offered != null && !isGone(offered.fd())) {
       return 0;
     }
     if (goneNanos == 0) {
-      if (isGone(fd)) {
+      if (isGone(connection.fd())) {
         goneNanos = System.nanoTime();
-      } else if (TcpWatch.isSilent(fd)) {
+      } else if (TcpWatch.isSilent(connection.fd())) {
         silent = true;
         goneNanos = System.nanoTime();
-        Posix.shutdown(fd);
+        Posix.shutdown(connection.fd());
       }
     }
     return goneNanos == 0 ? 0 : System.nanoTime() - goneNanos;
   }
 
   @GuardedBy("this")
-  private boolean isGone(int connection) {
-    Memory.putInt(watchedFd, connection);
+  private boolean isGone(int fd) {
+    Memory.putInt(watchedFd, fd);
     Memory.putInt(watchedFd + 4, Posix.POLLRDHUP);
     return Posix.poll(watchedFd, 1, 0) > 0;
   }
@@ -432,9 +444,9 @@ final class CallStream {
   /** Gives all memory back; the connection stays as it is. */
   synchronized void release() {
     released = true;
-    if (offered != NONE) {
-      Posix.close(offered);
-      offered = NONE;
+    if (offered != null) {
+      Posix.close(offered.fd());
+      offered = null;
     }
     Posix.unmap(buffer, bufferBytes + WORK_BYTES);
   }

@@ -11,6 +11,7 @@ import io.gpupool.cuda.RequestHeader;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.AnswerLog;
@@ -72,17 +73,17 @@ public final class Session {
    * Prepares a session; asks the backend for the GPUs.
    *
    * @param plan what the session may use
-   * @param fd the call stream, a blocking stream socket; stays the caller's to close
+   * @param connection the call stream, whose socket stays the caller's to close
    * @throws IllegalStateException if the backend lacks a GPU of the plan
    */
-  public Session(Backend backend, SessionPlan plan, int fd) {
+  public Session(Backend backend, SessionPlan plan, ProgramConnection connection) {
     this.backend = backend;
     window = plan.resume();
     spin = new Spin(plan.spinNanos());
     welcome = new Welcome(backend, plan.gpus());
-    AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), fd) : null;
-    stream = new CallStream(fd, window, sender);
-    answers = sender == null ? new Answers(fd) : new Answers(sender, new Reader());
+    AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), connection) : null;
+    stream = new CallStream(connection, window, sender);
+    answers = sender == null ? new Answers(connection) : new Answers(sender, new Reader());
     acknowledgements = sender == null ? null : new Acknowledgements(stream, sender, answers);
     waits = new Waits(backend, answers, threads.waiting(), plan.driverOutput());
     peers = plan.peers();
@@ -137,8 +138,8 @@ public final class Session {
   }
 
   /** Goes on with a later connection, which is the session's to close. Any thread may call it. */
-  public void resume(int fd) {
-    stream.offer(fd);
+  public void resume(ProgramConnection later) {
+    stream.offer(later);
   }
 
   /**
@@ -326,7 +327,9 @@ public final class Session {
   }
 
   private void lostUnless(long received) {
-    if (received <= 0 && received != -Posix.EAGAIN) {
+    if (received == -Posix.EBADMSG) {
+      end(ProgramConnection.ALTERED);
+    } else if (received <= 0 && received != -Posix.EAGAIN) {
       lose(received);
     }
   }
@@ -395,7 +398,11 @@ public final class Session {
     if (received > 0 || received == -Posix.EAGAIN) {
       return;
     }
-    if (stream.sender() instanceof AnswerSender logged) {
+    if (received == -Posix.EBADMSG) {
+      end(ProgramConnection.ALTERED);
+      readAheadEnds = true;
+      calls.cancelHostFunctions();
+    } else if (stream.sender() instanceof AnswerSender logged) {
       stream.lose(received, logged);
     } else {
       readAheadEnds = true;

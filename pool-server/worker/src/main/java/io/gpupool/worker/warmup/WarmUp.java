@@ -15,6 +15,8 @@ import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.module.PtxModule;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.seal.ProgramConnection;
+import io.gpupool.worker.seal.SealWarmUp;
 import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionPlan;
@@ -68,10 +70,14 @@ public final class WarmUp {
   /**
    * Warms up the session, and the software GPU if the worker has one.
    *
+   * @param seals whether to warm up the seal of call streams, too
    * @param enough asked now and then; true once a real session is there, which needs the processor
    */
-  public static void run(boolean soft, BooleanSupplier enough) {
+  public static void run(boolean soft, boolean seals, BooleanSupplier enough) {
     rehearse(new WarmUpBackend(), BATCHES, enough);
+    if (seals) {
+      SealWarmUp.run(enough);
+    }
     if (soft && !enough.getAsBoolean()) {
       DeviceSpec spec = new DeviceSpec(1, QUOTA_BYTES, DeviceSpec.DEFAULT_COMPUTE_CAPABILITY);
       try (SoftBackend backend = new SoftBackend(spec, MissingPtx.SKIP)) {
@@ -96,7 +102,7 @@ public final class WarmUp {
     // As nearly all sessions are: one that outlives its connection.
     ResumeWindow resume = new ResumeWindow(RESUME_WINDOW_MILLIS, cause -> {}, () -> {});
     SessionPlan plan = SessionPlan.of(gpus, Ledger.alone(new long[] {QUOTA_BYTES}), resume);
-    Session session = new Session(backend, plan, pair[1]);
+    Session session = new Session(backend, plan, ProgramConnection.clear(pair[1]));
     CompletableFuture<Long> allocated = new CompletableFuture<>();
     Thread client =
         Thread.ofPlatform().daemon().start(() -> play(pair[0], batches, enough, allocated));

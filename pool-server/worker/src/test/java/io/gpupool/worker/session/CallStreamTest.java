@@ -3,8 +3,9 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.seal.ProgramConnection;
+import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
@@ -17,33 +18,35 @@ import org.junit.jupiter.api.Timeout;
 class CallStreamTest {
   private static final long WINDOW_MILLIS = 100;
 
-  private final int[] first = Posix.socketPair();
-  private final int[] later = Posix.socketPair();
-  private final AnswerSender sender = new AnswerSender(new AnswerLog(), first[1]);
+  private final ProgramEnd first = ProgramEnd.open(isSealed());
+  private final ProgramEnd later = ProgramEnd.open(isSealed());
+  private final AnswerSender sender = new AnswerSender(new AnswerLog(), first.worker());
   private final CallStream stream =
-      new CallStream(first[1], new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
+      new CallStream(
+          first.worker(), new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
+
+  boolean isSealed() {
+    return false;
+  }
 
   @AfterEach
   void close() {
     stream.release();
     sender.close();
-    Posix.close(first[1]);
-    Posix.close(later[0]);
+    Posix.close(first.worker().fd());
+    later.close();
   }
 
   private void loseFirst() {
-    Posix.close(first[0]);
+    first.close();
     assertThat(stream.receive(0)).isZero();
     stream.lose(0, sender);
   }
 
   private void offerLater() {
     byte[] greeting = Request.resume(0);
-    long buffer = Posix.map(greeting.length);
-    Memory.put(buffer, greeting, greeting.length);
-    assertThat(Posix.sendAll(later[0], buffer, greeting.length, false)).isZero();
-    Posix.unmap(buffer, greeting.length);
-    stream.offer(later[1]);
+    later.sendAll(greeting, greeting.length);
+    stream.offer(later.worker());
   }
 
   @Test
@@ -59,15 +62,15 @@ class CallStreamTest {
   @Test
   void watch_whileTheSessionIsBusy_countsTheTimeWithoutAConnection() {
     assertThat(stream.watch()).isZero();
-    Posix.close(first[0]);
+    first.close();
     long begin = System.nanoTime();
     assertThat(stream.watch()).isNotNegative();
     assertThat(stream.watch()).isBetween(1L, System.nanoTime() - begin);
 
     offerLater();
     assertThat(stream.watch()).as("a connection is there, and waits").isZero();
-    Posix.shutdown(later[0]);
+    Posix.shutdown(later.fd());
     assertThat(stream.watch()).as("and is gone").isPositive();
-    stream.offer(Posix.dup(later[0]));
+    stream.offer(ProgramConnection.clear(Posix.dup(later.fd())));
   }
 }

@@ -8,15 +8,14 @@ import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramConnection;
+import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.soft.SoftBackend;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -27,6 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Hostile call streams, some 10^6 frames in all: a session answers or ends, and never fails, hangs
@@ -59,19 +60,21 @@ class FuzzTest {
     assertThat(residentBytes() - before).isLessThan(MAX_GROWTH_BYTES);
   }
 
-  @Test
-  void hostileFrames_ofSessionsThatOutliveTheirConnection_neitherFailNorHangThem() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void hostileFrames_ofSessionsThatOutliveTheirConnection_neitherFailNorHangThem(boolean sealed) {
     for (int i = 0; i < RESUMABLE_SESSIONS; i++) {
       FrameGenerator generator = new FrameGenerator(new SplittableRandom(SEED + i));
       try (SoftBackend backend = backend()) {
-        Outcome outcome = drive(backend, generator, i % 3 == 2 ? 0 : 4000, window());
+        Outcome outcome = drive(backend, generator, i % 3 == 2 ? 0 : 4000, window(), sealed);
         assertThat(outcome.reason).as("session %d", i).doesNotContain("internal");
       }
     }
   }
 
-  @Test
-  void laterConnections_thatBeginWithAnything_resumeTheSessionOrEndIt() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void laterConnections_thatBeginWithAnything_resumeTheSessionOrEndIt(boolean sealed) {
     AtomicInteger resumed = new AtomicInteger();
     AtomicInteger ended = new AtomicInteger();
     ResumeWindow window = new ResumeWindow(500, cause -> {}, resumed::incrementAndGet);
@@ -79,7 +82,7 @@ class FuzzTest {
       SplittableRandom random = new SplittableRandom(SEED + i);
       FrameGenerator generator = new FrameGenerator(random);
       try (SoftBackend backend = backend();
-          Pipe pipe = new Pipe(backend, window)) {
+          Pipe pipe = new Pipe(backend, window, sealed)) {
         for (int later = 0; later < LATER_CONNECTIONS; later++) {
           pipe.send(generator, random.nextInt(30));
           pipe.reconnect();
@@ -116,29 +119,45 @@ class FuzzTest {
     return new ResumeWindow(1, cause -> {}, () -> {});
   }
 
-  @Test
-  void randomBytes_manyShortStreams_endEachTheirSession() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void randomBytes_manyShortStreams_endEachTheirSession(boolean sealed) {
     SplittableRandom random = new SplittableRandom(SEED);
     for (int i = 0; i < 300; i++) {
       byte[] bytes = new byte[random.nextInt(1, 4096)];
       random.nextBytes(bytes);
-      String reason = run(bytes, ResumeWindow.NONE);
+      String reason = run(bytes, ResumeWindow.NONE, sealed);
       assertThat(reason).as("stream %d", i).matches("malformed frame.*|connection .*|goodbye");
-      assertThat(run(bytes, window()))
+      assertThat(run(bytes, window(), sealed))
           .as("stream %d", i)
           .matches("malformed frame.*|its .*|goodbye");
     }
   }
 
-  private static Outcome run(FrameGenerator generator, int frames) {
-    try (SoftBackend backend = backend()) {
-      return drive(backend, generator, frames, ResumeWindow.NONE);
+  @Test
+  void randomBytes_thatAreNoRecords_endEachTheirSession() {
+    SplittableRandom random = new SplittableRandom(SEED);
+    for (int i = 0; i < 300; i++) {
+      byte[] bytes = new byte[random.nextInt(5, 4096)];
+      random.nextBytes(bytes);
+      try (SoftBackend backend = backend();
+          Pipe pipe = new Pipe(backend, i % 2 == 0 ? ResumeWindow.NONE : window(), true)) {
+        pipe.end().sendRaw(bytes);
+        pipe.disconnect();
+        assertThat(pipe.reason()).as("stream %d", i).isEqualTo(ProgramConnection.ALTERED);
+      }
     }
   }
 
-  private static String run(byte[] bytes, ResumeWindow window) {
+  private static Outcome run(FrameGenerator generator, int frames) {
+    try (SoftBackend backend = backend()) {
+      return drive(backend, generator, frames, ResumeWindow.NONE, false);
+    }
+  }
+
+  private static String run(byte[] bytes, ResumeWindow window, boolean sealed) {
     try (SoftBackend backend = backend();
-        Pipe pipe = new Pipe(backend, window)) {
+        Pipe pipe = new Pipe(backend, window, sealed)) {
       pipe.send(bytes, bytes.length);
       pipe.disconnect();
       return pipe.reason();
@@ -150,8 +169,12 @@ class FuzzTest {
   }
 
   private static Outcome drive(
-      SoftBackend backend, FrameGenerator generator, int frames, ResumeWindow window) {
-    try (Pipe pipe = new Pipe(backend, window)) {
+      SoftBackend backend,
+      FrameGenerator generator,
+      int frames,
+      ResumeWindow window,
+      boolean sealed) {
+    try (Pipe pipe = new Pipe(backend, window, sealed)) {
       byte[] batch = new byte[256 << 10];
       int filled = 0;
       for (int i = 0; i < frames; i++) {
@@ -187,16 +210,17 @@ class FuzzTest {
   /** A session, a thread that drops its answers, and the sending end. */
   private static final class Pipe implements AutoCloseable {
     final Session session;
-    private final int[] fds = Posix.socketPair();
+    private final boolean sealed;
+    private final List<ProgramEnd> ends = new ArrayList<>();
+    private final int firstFd;
     private final Thread runner;
     private final List<Thread> drains = new ArrayList<>();
-    private final List<Integer> later = new ArrayList<>();
-    private int fd = fds[0];
     private final AtomicReference<Object> outcome = new AtomicReference<>();
-    private final Arena arena = Arena.ofShared();
-    private final MemorySegment out = arena.allocate(1 << 20);
 
-    Pipe(SoftBackend backend, ResumeWindow window) {
+    Pipe(SoftBackend backend, ResumeWindow window, boolean sealed) {
+      this.sealed = sealed;
+      ProgramEnd first = open();
+      firstFd = first.worker().fd();
       List<LeasedGpu> gpus =
           List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
       Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
@@ -212,23 +236,31 @@ class FuzzTest {
                   null,
                   PeerConnections.none(),
                   window),
-              fds[1]);
+              first.worker());
       runner = Thread.ofPlatform().daemon().start(this::runSession);
-      drain(fd);
+      drain(first);
     }
 
-    private void drain(int from) {
+    private ProgramEnd open() {
+      ends.add(ProgramEnd.open(sealed));
+      return end();
+    }
+
+    /** The present one. */
+    ProgramEnd end() {
+      return ends.getLast();
+    }
+
+    private void drain(ProgramEnd from) {
       drains.add(Thread.ofPlatform().daemon().start(() -> dropAnswers(from)));
     }
 
     /** Breaks the connection and opens another, which the session has from now on. */
     void reconnect() {
-      int[] pair = Posix.socketPair();
-      Posix.shutdown(fd);
-      fd = pair[0];
-      later.add(fd);
-      session.resume(pair[1]);
-      drain(fd);
+      Posix.shutdown(end().fd());
+      ProgramEnd later = open();
+      session.resume(later.worker());
+      drain(later);
     }
 
     void send(FrameGenerator generator, int frames) {
@@ -239,15 +271,11 @@ class FuzzTest {
     }
 
     void send(byte[] bytes, int length) {
-      for (int at = 0; at < length; at += (int) out.byteSize()) {
-        int part = Math.min(length - at, (int) out.byteSize());
-        MemorySegment.copy(bytes, at, out, ValueLayout.JAVA_BYTE, 0, part);
-        Posix.sendAll(fd, out.address(), part, false);
-      }
+      end().sendAll(bytes, length);
     }
 
     void disconnect() {
-      Posix.shutdownSending(fd);
+      Posix.shutdownSending(end().fd());
     }
 
     String reason() {
@@ -262,15 +290,12 @@ class FuzzTest {
 
     @Override
     public void close() {
-      Posix.shutdown(fd);
+      Posix.shutdown(end().fd());
       await(runner);
-      Posix.shutdown(fds[1]);
-      later.forEach(Posix::shutdown);
+      ends.forEach(end -> Posix.shutdown(end.fd()));
       drains.forEach(Pipe::await);
-      later.forEach(Posix::close);
-      Posix.close(fds[0]);
-      Posix.close(fds[1]);
-      arena.close();
+      ends.forEach(ProgramEnd::close);
+      Posix.close(firstFd);
     }
 
     private static void await(Thread thread) {
@@ -288,15 +313,13 @@ class FuzzTest {
       } catch (RuntimeException | Error e) {
         outcome.set(e);
       }
-      Posix.shutdown(fds[1]);
+      Posix.shutdown(firstFd);
     }
 
-    private static void dropAnswers(int from) {
-      long buffer = Posix.map(1 << 20);
-      while (Posix.recv(from, buffer, 1 << 20, 0) > 0) {
+    private static void dropAnswers(ProgramEnd from) {
+      while (from.receive(1 << 20, 0).length > 0) {
         // host functions are ended by generated callbackDone frames, now and then
       }
-      Posix.unmap(buffer, 1 << 20);
     }
   }
 }

@@ -37,12 +37,16 @@ class ResumedSessionTest {
     return new SoftBackend(new DeviceSpec(1, 64L << 20, 90), MissingPtx.SKIP);
   }
 
+  boolean isSealed() {
+    return false;
+  }
+
   void close(Backend used) {
     ((SoftBackend) used).close();
   }
 
   private ResumingClient open(long windowMillis) {
-    ResumingClient opened = new ResumingClient(backend, windowMillis);
+    ResumingClient opened = new ResumingClient(backend, windowMillis, isSealed());
     assertThat(opened.next().kind()).isEqualTo(AnswerKind.WELCOME);
     return opened;
   }

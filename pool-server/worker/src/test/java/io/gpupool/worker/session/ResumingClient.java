@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-
 import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ResumeLimits;
-import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayDeque;
@@ -51,10 +47,9 @@ final class ResumingClient implements AutoCloseable {
   /** The position of the requests of which the session says that they have come. */
   long acknowledged;
 
+  private final boolean sealed;
   private final int firstFd;
-  private int fd;
-  private final Arena arena = Arena.ofShared();
-  private final MemorySegment memory = arena.allocate(BUFFER_BYTES, 8);
+  private ProgramEnd end;
 
   /** The frames that were sent or wait to be sent, of which the first begins at a position. */
   private final ArrayDeque<byte[]> requests = new ArrayDeque<>();
@@ -66,11 +61,11 @@ final class ResumingClient implements AutoCloseable {
   private byte[] partial = new byte[0];
   private boolean closed;
 
-  ResumingClient(Backend backend, long windowMillis) {
+  ResumingClient(Backend backend, long windowMillis, boolean sealed) {
     List<LeasedGpu> gpus = List.of(new LeasedGpu(0, TestSession.QUOTA_BYTES, 100));
-    int[] pair = Posix.socketPair();
-    fd = pair[0];
-    firstFd = pair[1];
+    this.sealed = sealed;
+    end = ProgramEnd.open(sealed);
+    firstFd = end.worker().fd();
     ResumeWindow window =
         new ResumeWindow(
             windowMillis, cause -> events.add("disconnected"), () -> events.add("resumed"));
@@ -84,7 +79,7 @@ final class ResumingClient implements AutoCloseable {
             null,
             PeerConnections.none(),
             window);
-    session = new Session(backend, plan, firstFd);
+    session = new Session(backend, plan, end.worker());
     Thread.ofPlatform().daemon().name("session").start(this::run);
   }
 
@@ -117,7 +112,7 @@ final class ResumingClient implements AutoCloseable {
   }
 
   boolean hasUnsent() {
-    return !unsent.isEmpty();
+    return !unsent.isEmpty() || !end.flush(Posix.MSG_DONTWAIT);
   }
 
   /** Reads up to the reply of a tag; drops what comes before. */
@@ -145,25 +140,25 @@ final class ResumingClient implements AutoCloseable {
   /** Sends and receives what can be without waiting, up to so many bytes; returns the bytes. */
   int step(int sendBytes, int receiveBytes) {
     int moved = 0;
+    boolean ignored = end.flush(Posix.MSG_DONTWAIT);
     for (byte[] frame = unsent.peek(); frame != null && moved < sendBytes; frame = unsent.peek()) {
       int length = Math.min(frame.length - partSent, sendBytes - moved);
-      MemorySegment.copy(frame, partSent, memory, JAVA_BYTE, 0, length);
-      long sent = Posix.send(fd, memory.address(), length, Posix.MSG_DONTWAIT);
-      if (sent < 0) {
+      int sent = end.send(frame, partSent, length);
+      if (sent == 0) {
         break;
       }
-      moved += (int) sent;
-      partSent += (int) sent;
+      moved += sent;
+      partSent += sent;
       if (partSent == frame.length) {
         unsent.remove();
         partSent = 0;
       }
     }
     if (receiveBytes > 0) {
-      long count = Posix.recv(fd, memory.address(), receiveBytes, Posix.MSG_DONTWAIT);
-      if (count > 0) {
-        take(Memory.bytes(memory.address(), (int) count));
-        moved += (int) count;
+      byte[] bytes = end.receive(receiveBytes, Posix.MSG_DONTWAIT);
+      if (bytes.length > 0) {
+        take(bytes);
+        moved += bytes.length;
       }
     }
     if (moved == 0) {
@@ -226,7 +221,7 @@ final class ResumingClient implements AutoCloseable {
 
   /** Breaks the connection off; what is on its way is lost. */
   void cut() {
-    Posix.shutdown(fd);
+    Posix.shutdown(end.fd());
   }
 
   /**
@@ -241,10 +236,7 @@ final class ResumingClient implements AutoCloseable {
     if (!counts) {
       partial = new byte[0];
     }
-    int[] pair = Posix.socketPair();
-    Posix.close(fd);
-    fd = pair[0];
-    session.resume(pair[1]);
+    reconnect();
     sendNow(Request.resume(received + partial.length));
     ByteBuffer first = ByteBuffer.wrap(receiveNow(CONTROL_BYTES)).order(ByteOrder.LITTLE_ENDIAN);
     if (first.getShort(4) != AnswerKind.RESUMED) {
@@ -257,25 +249,25 @@ final class ResumingClient implements AutoCloseable {
     told = received + partial.length;
   }
 
+  private void reconnect() {
+    end.close();
+    end = ProgramEnd.open(sealed);
+    session.resume(end.worker());
+  }
+
   private static boolean isControl(byte[] frame) {
     return frame[4] == AnswerKind.ACK || frame[4] == AnswerKind.RESUMED;
   }
 
   /** Opens another connection, which breaks within its first frame. */
   void resumeHalf() {
-    int[] pair = Posix.socketPair();
-    Posix.close(fd);
-    fd = pair[0];
-    session.resume(pair[1]);
+    reconnect();
     sendNow(Arrays.copyOf(Request.resume(received), 9));
   }
 
   /** Opens another connection that begins with these bytes; returns what comes of it. */
   @Nullable Answer resumeWith(byte[] bytes) {
-    int[] pair = Posix.socketPair();
-    Posix.close(fd);
-    fd = pair[0];
-    session.resume(pair[1]);
+    reconnect();
     sendNow(bytes);
     partial = new byte[0];
     long begin = System.nanoTime();
@@ -287,32 +279,34 @@ final class ResumingClient implements AutoCloseable {
   }
 
   private void sendNow(byte[] bytes) {
-    MemorySegment.copy(bytes, 0, memory, JAVA_BYTE, 0, bytes.length);
-    int ignored = Posix.sendAll(fd, memory.address(), bytes.length, false);
+    end.sendAll(bytes, bytes.length);
   }
 
   private byte[] receiveNow(int length) {
-    int at = 0;
-    while (at < length) {
-      long count = Posix.recv(fd, memory.address() + at, length - at, 0);
-      if (count <= 0) {
+    byte[] all = new byte[length];
+    for (int at = 0; at < length; ) {
+      byte[] bytes = end.receive(length - at, 0);
+      if (bytes.length == 0) {
         throw new IllegalStateException("the connection ended: " + ended);
       }
-      at += (int) count;
+      System.arraycopy(bytes, 0, all, at, bytes.length);
+      at += bytes.length;
     }
-    return Memory.bytes(memory.address(), length);
+    return all;
   }
 
   /** Waits for the end of a connection, whatever comes before it. */
   void awaitEnd(int connection) {
-    while (Posix.recv(connection, memory.address(), BUFFER_BYTES, 0) > 0) {
+    long memory = Posix.map(BUFFER_BYTES);
+    while (Posix.recv(connection, memory, BUFFER_BYTES, 0) > 0) {
       // answers that nobody wants
     }
+    Posix.unmap(memory, BUFFER_BYTES);
   }
 
   /** Returns another descriptor of the present connection, which stays open with it. */
   int keepOpen() {
-    return Posix.dup(fd);
+    return Posix.dup(end.fd());
   }
 
   /** Waits until the session has told that it was resumed; returns all that it has told. */
@@ -339,9 +333,8 @@ final class ResumingClient implements AutoCloseable {
         Answer ignored = resumeWith(new byte[HEADER_BYTES]);
         ended.handle((reason, failure) -> 0).orTimeout(20, TimeUnit.SECONDS).join();
       }
-      Posix.close(fd);
+      end.close();
       Posix.close(firstFd);
-      arena.close();
     }
   }
 }

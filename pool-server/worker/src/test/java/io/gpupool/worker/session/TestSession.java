@@ -11,6 +11,7 @@ import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -69,7 +70,7 @@ final class TestSession implements AutoCloseable {
             null,
             peers,
             ResumeWindow.NONE);
-    session = new Session(backend, plan, sessionFd);
+    session = new Session(backend, plan, ProgramConnection.clear(sessionFd));
     Thread thread =
         new Thread(
             () -> {

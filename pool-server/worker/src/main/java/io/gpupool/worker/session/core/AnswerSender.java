@@ -8,8 +8,10 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.seal.ProgramConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The sender of a log's answers over the connection that there is, if there is one: each byte once,
@@ -17,14 +19,14 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class AnswerSender {
   private static final int CONTROL_BYTES = AnswerHeader.BYTES + 8;
-  private static final int NONE = -1;
 
   private final AnswerLog log;
   private final ReentrantLock sending = new ReentrantLock();
   private final long control = Posix.map(4096);
 
+  /** Null: it is gone. */
   @GuardedBy("sending")
-  private int fd;
+  private @Nullable ProgramConnection connection;
 
   /** The position behind the last byte that was handed to the present connection. */
   private volatile long handed;
@@ -38,9 +40,9 @@ public final class AnswerSender {
   private volatile long toldReceived;
 
   /** Starts with a connection, at the beginning of a log. */
-  public AnswerSender(AnswerLog log, int fd) {
+  public AnswerSender(AnswerLog log, ProgramConnection connection) {
     this.log = log;
-    this.fd = fd;
+    this.connection = connection;
   }
 
   public AnswerLog log() {
@@ -70,7 +72,7 @@ public final class AnswerSender {
     sending.lock();
     try {
       pump();
-      if (fd != NONE && handed == log.endPosition()) {
+      if (connection != null && handed == log.endPosition()) {
         toldReceived = received;
         sendControl(AnswerKind.ACK, wanted ? 1 : 0, received);
       }
@@ -116,7 +118,7 @@ public final class AnswerSender {
   public void disconnect() {
     sending.lock();
     try {
-      fd = NONE;
+      connection = null;
     } finally {
       sending.unlock();
     }
@@ -126,10 +128,10 @@ public final class AnswerSender {
    * Begins a later connection: tells the client what has come of it, and goes on at its place, up
    * to which it has everything.
    */
-  public void resume(int newFd, long position, long received) {
+  public void resume(ProgramConnection later, long position, long received) {
     sending.lock();
     try {
-      fd = newFd;
+      connection = later;
       handed = position;
       log.acknowledge(position);
       toldReceived = received;
@@ -141,7 +143,7 @@ public final class AnswerSender {
   }
 
   /** Tells a connection that cannot begin why the session ends. */
-  public void refuse(int newFd, String reason) {
+  public void refuse(ProgramConnection later, String reason) {
     byte[] text = reason.getBytes(StandardCharsets.UTF_8);
     sending.lock();
     try {
@@ -149,7 +151,7 @@ public final class AnswerSender {
       Memory.putLong(control + AnswerHeader.BYTES + Math.max(0, padded - 8), 0);
       Memory.put(control + AnswerHeader.BYTES, text, text.length);
       header(AnswerKind.FATAL, 0, CudaResult.DEVICE_UNAVAILABLE, padded);
-      int ignored = Posix.sendAll(newFd, control, AnswerHeader.BYTES + padded, false);
+      int ignored = later.sendAll(control, AnswerHeader.BYTES + padded, false);
     } finally {
       sending.unlock();
     }
@@ -170,7 +172,7 @@ public final class AnswerSender {
     sending.lock();
     try {
       log.close();
-      fd = NONE;
+      connection = null;
     } finally {
       sending.unlock();
     }
@@ -184,7 +186,7 @@ public final class AnswerSender {
 
   @GuardedBy("sending")
   private void pump() {
-    while (fd != NONE) {
+    while (connection != null) {
       AnswerLog.Range range = log.next(handed);
       if (range == null) {
         return;
@@ -212,12 +214,16 @@ public final class AnswerSender {
 
   @GuardedBy("sending")
   private void send(long address, int lengthBytes, boolean moreFollows) {
-    if (Posix.sendAll(fd, address, lengthBytes, moreFollows) == 0) {
+    ProgramConnection current = connection;
+    if (current == null) {
+      return;
+    }
+    if (current.sendAll(address, lengthBytes, moreFollows) == 0) {
       sentBytes = sentBytes + lengthBytes;
     } else {
       // The session's thread finds it by receiving.
-      Posix.shutdown(fd);
-      fd = NONE;
+      Posix.shutdown(current.fd());
+      connection = null;
     }
   }
 }

@@ -7,6 +7,7 @@ import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.WireStruct;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.seal.ProgramConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
@@ -32,7 +33,9 @@ public final class Answers {
   private static final int MIN_LENT_BYTES = 128 << 10;
   private static final long LOOK_MICROS = 50;
 
-  private final int fd;
+  /** Null if one can follow another. */
+  private final @Nullable ProgramConnection connection;
+
   private final @Nullable AnswerSender sender;
   private final Reader reader;
   private final ReentrantLock lock = new ReentrantLock(true);
@@ -56,8 +59,8 @@ public final class Answers {
   }
 
   /** Starts to answer over a connection that there is only one of. */
-  public Answers(int fd) {
-    this.fd = fd;
+  public Answers(ProgramConnection connection) {
+    this.connection = connection;
     sender = null;
     reader = NOBODY;
     bufferBytes = BUFFER_BYTES;
@@ -69,7 +72,7 @@ public final class Answers {
 
   /** Starts to answer over connections of which one follows the other. */
   public Answers(AnswerSender sender, Reader reader) {
-    fd = -1;
+    connection = null;
     this.sender = sender;
     this.reader = reader;
     bufferBytes = AnswerLog.CHUNK_BYTES;
@@ -413,8 +416,8 @@ public final class Answers {
   }
 
   private void send(long address, int lengthBytes, boolean moreFollows) {
-    if (!broken) {
-      broken = Posix.sendAll(fd, address, lengthBytes, moreFollows) != 0;
+    if (!broken && connection != null) {
+      broken = connection.sendAll(address, lengthBytes, moreFollows) != 0;
       sentBytes = sentBytes + lengthBytes;
     }
   }
