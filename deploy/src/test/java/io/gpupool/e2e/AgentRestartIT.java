@@ -8,12 +8,16 @@ import io.gpupool.transport.tls.TestAuthority;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.NullSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Agents that end, and start again or do not, beneath programs with resume windows. */
 class AgentRestartIT {
@@ -50,18 +54,24 @@ class AgentRestartIT {
     pool.awaitFreeBytes(GPU_BYTES);
   }
 
-  @Test
-  void agent_ofTlsRelays_killedAndStartedAgain_keepsItsPrograms(@TempDir Path folder)
-      throws IOException {
+  @ParameterizedTest
+  @NullSource
+  @ValueSource(strings = "--relay-call-streams")
+  void agent_ofPoolWithTls_killedAndStartedAgain_keepsItsPrograms(
+      String option, @TempDir Path folder) throws IOException {
     TestAuthority authority = new TestAuthority(folder.resolve("authority"));
     TestAuthority.Issued issued = authority.issue("server", "IP:127.0.0.1");
-    try (Pool secured =
-        Pool.start(
-            "soft:1,mem=1Gi",
-            "--tls-cert",
-            issued.certificate().toString(),
-            "--tls-key",
-            issued.key().toString())) {
+    List<String> server =
+        new ArrayList<>(
+            List.of(
+                "--tls-cert",
+                issued.certificate().toString(),
+                "--tls-key",
+                issued.key().toString()));
+    if (option != null) {
+      server.add(option);
+    }
+    try (Pool secured = Pool.start("soft:1,mem=1Gi", server.toArray(String[]::new))) {
       restartBeneathPrograms(
           secured, "KILL", folder, new String[] {"--tls-ca", authority.root().toString()});
     }

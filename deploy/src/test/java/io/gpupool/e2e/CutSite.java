@@ -77,7 +77,7 @@ final class CutSite implements AutoCloseable {
     return site;
   }
 
-  /** One server that speaks TLS, and an agent that relays. */
+  /** One server that speaks TLS, and an agent that hands programs their sealed call streams. */
   static CutSite withTls(Path folder) {
     TestAuthority authority = new TestAuthority(folder);
     TestAuthority.Issued issued = authority.issue("server", "IP:127.0.0.1,IP:" + CutProxy.HOST);

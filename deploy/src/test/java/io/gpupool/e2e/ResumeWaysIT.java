@@ -19,8 +19,8 @@ class ResumeWaysIT {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void agent_killedAndStartedAgain_givesProgramsAnotherConnection(
-      boolean relays, @TempDir Path folder) throws Exception {
-    try (CutSite site = relays ? CutSite.withTls(folder) : CutSite.withAgent(folder);
+      boolean sealed, @TempDir Path folder) throws Exception {
+    try (CutSite site = sealed ? CutSite.withTls(folder) : CutSite.withAgent(folder);
         Tenant tenant = tenant(site)) {
       for (int turn = 0; turn < 2; turn++) {
         await().until(() -> site.make(new CutPlan.Cut(Fault.AGENT_KILLED, 0, true)));
