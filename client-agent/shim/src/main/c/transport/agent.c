@@ -239,6 +239,7 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
   if (message) {
     agent_describe(message, "attach");
     text_add(message, "seals", "1");
+    text_add(message, "shares", "1");
     add_driver_environment(message);
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");

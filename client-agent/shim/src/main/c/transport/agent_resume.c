@@ -20,6 +20,7 @@ static void describe(struct text_message *message, const struct cut *cut) {
   text_add(message, "resume_window", window);
   text_add(message, "holds", "0");
   text_add(message, "seals", "1");
+  text_add(message, "shares", "1");
 }
 
 static enum resume_answer refusal(const struct text_message *answer, char *problem, size_t problemBytes) {

@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 
 /**
- * A {@code gpupool server} on ports of its own. Unless it is started as installed, it keeps no
+ * A {@code gpupool server} on ports of its own, which takes call streams by TCP alone. Unless it is started as installed, it keeps no
  * spare workers and does without the JVM's second compiler, neither of which pays for a few short
  * programs.
  */
@@ -38,6 +38,9 @@ final class Pool implements AutoCloseable {
 
   /** The time within which leases are gone whose programs have ended. */
   static final Duration IDLE = Duration.ofSeconds(20);
+
+  /** The variable that says where servers take call streams of this machine. */
+  static final String LOCAL_SOCKET = "GPUPOOL_LOCAL_SOCKET";
 
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
@@ -80,7 +83,7 @@ final class Pool implements AutoCloseable {
   /** Starts a server as users do, with its defaults, and waits until its ports are open. */
   static Pool startAsInstalled(String gpus, String... options) {
     List<String> command = command(LOOPBACK, 0, gpus, options);
-    return start(Program.of(command), LOOPBACK, certificate(command));
+    return start(overTcp(command), LOOPBACK, certificate(command));
   }
 
   /** Starts a server for a few short programs. */
@@ -129,7 +132,12 @@ final class Pool implements AutoCloseable {
   }
 
   private static Program.Builder frugal(List<String> command) {
-    return Program.of(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+    return overTcp(command).with("GPUPOOL_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+  }
+
+  /** Call streams are there for a test to see and to break, unless its server is told otherwise. */
+  private static Program.Builder overTcp(List<String> command) {
+    return Program.of(command).with(LOCAL_SOCKET, "none");
   }
 
   private static List<String> command(String host, int port, String gpus, String... options) {

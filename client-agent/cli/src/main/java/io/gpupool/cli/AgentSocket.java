@@ -28,7 +28,10 @@ import java.util.concurrent.TimeoutException;
 /** The socket of an agent, to be created or to be found. */
 public final class AgentSocket {
   private static final Path RUN = Path.of("/run");
-  private static final Path SYSTEM_FOLDER = RUN.resolve("gpupool");
+
+  /** The folder of a machine's agent, and of the sockets of its servers. */
+  public static final Path SYSTEM_FOLDER = RUN.resolve("gpupool");
+
   private static final Path SYSTEM = SYSTEM_FOLDER.resolve("agent.sock");
   private static final String NAME = "gpupool/agent.sock";
   private static final long ANSWER_SECONDS = 15;

@@ -4,6 +4,7 @@ package io.gpupool.client;
 import io.gpupool.control.v1.LeaseServer;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.LocalSocketName;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.Versions;
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param peerKey opens connections of the program's workers at other servers to this one
  * @param seal of its call stream; null: it is not sealed
+ * @param localSocket of the server, for call streams of its own machine, which are not sealed;
+ *     null: there is none that the caller can use
  * @param resumeWindow how long it outlives its connection; zero: not at all
  * @param servers all servers of the lease, in the order of its GPUs
  * @param place of the session's server among them
@@ -25,6 +28,7 @@ public record OpenedSession(
     SessionKey peerKey,
     CallStreamDialer.Target callStream,
     @Nullable StreamSeal seal,
+    @Nullable LocalSocketName localSocket,
     Duration resumeWindow,
     List<LeaseServer> servers,
     int place) {

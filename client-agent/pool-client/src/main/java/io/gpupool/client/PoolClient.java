@@ -19,6 +19,7 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.Queued;
+import io.gpupool.runtime.NetworkNamespace;
 import io.gpupool.transport.tls.TlsContext;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
@@ -124,7 +125,7 @@ public final class PoolClient implements AutoCloseable {
    *
    * @param server of the lease; empty: whichever is asked
    * @param driverEnvironment what of the program's environment its driver is to find
-   * @param seals whether the program can seal its call stream
+   * @param abilities of the program on its call stream
    * @return fails with {@link RedirectException} where another server is to be asked
    */
   public CompletableFuture<OpenedSession> openSession(
@@ -133,14 +134,16 @@ public final class PoolClient implements AutoCloseable {
       Holder client,
       String server,
       Map<String, String> driverEnvironment,
-      boolean seals) {
+      StreamAbilities abilities) {
     OpenSessionRequest.Builder request =
         OpenSessionRequest.newBuilder()
             .setLeaseId(leaseId)
             .setSecret(secret)
             .setClient(client)
             .setServer(server)
-            .setCanSeal(seals);
+            .setCanSeal(abilities.seals())
+            .setCanShareMemory(abilities.sharesMemory())
+            .setNetworkNamespace(NetworkNamespace.TEXT);
     driverEnvironment.forEach((name, value) ->
         request.addDriverEnvironment(
             EnvironmentVariable.newBuilder().setName(name).setValue(value)));
@@ -151,12 +154,12 @@ public final class PoolClient implements AutoCloseable {
    * Asks for one more connection to a session, whose former one broke; within 5 s.
    *
    * @param server of the lease; empty: whichever is asked
-   * @param seals whether the program can seal its call stream
+   * @param abilities of the program on its call stream
    * @return fails with {@link RedirectException} where another server is to be asked
    */
   public CompletableFuture<ResumedSession> resumeSession(
-      SessionHandle session, String server, Holder client, boolean seals) {
-    return sessions.resume(session, server, client, seals);
+      SessionHandle session, String server, Holder client, StreamAbilities abilities) {
+    return sessions.resume(session, server, client, abilities);
   }
 
   /** Returns a lease with its GPUs and programs. */

@@ -12,9 +12,11 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.runtime.NetworkNamespace;
 import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.LocalSocketName;
 import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
@@ -85,7 +87,7 @@ final class SessionCalls {
 
   /** Asks over the connection that is there, and if that seems to be dead, over a new one. */
   CompletableFuture<ResumedSession> resume(
-      SessionHandle session, String server, Holder client, boolean seals) {
+      SessionHandle session, String server, Holder client, StreamAbilities abilities) {
     connection.retryNow();
     ResumeSessionRequest request =
         ResumeSessionRequest.newBuilder()
@@ -93,7 +95,9 @@ final class SessionCalls {
             .setSessionKey(ByteString.copyFrom(session.key().bytes()))
             .setServer(server)
             .setClient(client)
-            .setCanSeal(seals)
+            .setCanSeal(abilities.seals())
+            .setCanShareMemory(abilities.sharesMemory())
+            .setNetworkNamespace(NetworkNamespace.TEXT)
             .build();
     return ask(PoolGrpc.getResumeSessionMethod(), request, RESUME_MILLIS)
         .exceptionallyCompose(failure -> {
@@ -204,6 +208,7 @@ final class SessionCalls {
           SessionKey.ofBytes(reply.getPeerKey().toByteArray()),
           target,
           seal(reply),
+          LocalSocketName.of(reply.getLocalSocket()).orElse(null),
           Duration.ofMillis(reply.getResumeWindowMillis()),
           reply.getServersList(),
           Objects.checkIndex(reply.getPlace(), reply.getServersCount()));
@@ -234,7 +239,8 @@ final class SessionCalls {
           hello,
           reply.getSealSecret().isEmpty()
               ? null
-              : SealSecret.ofBytes(reply.getSealSecret().toByteArray()));
+              : SealSecret.ofBytes(reply.getSealSecret().toByteArray()),
+          LocalSocketName.of(reply.getLocalSocket()).orElse(null));
     } catch (WireException e) {
       throw wrongAnswer(e);
     }

@@ -157,7 +157,8 @@ final class ControlPlane {
             new CallStreams(
                 streams.port(),
                 context.options().tls().clearCallStreams(),
-                context.options().tls().sealsCallStreams())),
+                context.options().tls().sealsCallStreams(),
+                streams.local())),
         lookup,
         view);
   }

@@ -95,11 +95,12 @@ public final class PoolServer implements AutoCloseable {
         () -> cluster.entry(control.port(), streams.port()));
     threads.control().execute(new HeapTrim(threads.control())::start);
     LOG.info(
-        "serving {} GPU(s): control {}:{}, call streams {}",
+        "serving {} GPU(s): control {}:{}, call streams {}{}",
         served.gpus().size(),
         host,
         control.port(),
-        streams.port());
+        streams.port(),
+        streams.local() == null ? "" : " and " + streams.local());
   }
 
   /**

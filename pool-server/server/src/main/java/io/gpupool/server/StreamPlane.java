@@ -10,23 +10,31 @@ import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.SessionFiles;
 import io.gpupool.server.session.SessionOptions;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.stream.CallStreamPort;
+import io.gpupool.server.stream.LocalSocket;
 import io.gpupool.server.worker.WorkerPool;
 import io.gpupool.transport.EventLoops;
+import io.gpupool.wire.ClientHello;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The sessions of a server and the port where their call streams come in.
  *
  * @param network the event loops of the server's ports
  * @param port for call streams
+ * @param local the socket for those of this machine; null: there is none
  */
-record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
+record StreamPlane(
+    EventLoopGroup network, Sessions sessions, int port, @Nullable LocalSocket local) {
   /** Compiled kernels and images of one tenant. */
   private static final long MAX_KERNEL_BYTES = 256L << 20;
 
@@ -56,15 +64,19 @@ record StreamPlane(EventLoopGroup network, Sessions sessions, int port) {
                 options.limits().sessions(), new LinuxMemory(), keptFiles(System.getenv())),
             new SessionFiles(run.records(), context.threads().disk()));
     takeover.finish(sessions);
+    BiConsumer<ClientHello, CallStream> join =
+        (hello, stream) -> control.execute(() -> sessions.join(hello, stream));
     CallStreamPort port =
         new CallStreamPort(
             new InetSocketAddress(options.ports().listen(), options.ports().data()),
             network,
             context.tls().streams(),
             options.tls().sealsCallStreams(),
-            (hello, stream) -> control.execute(() -> sessions.join(hello, stream)));
+            join);
     context.steps().add(port::close);
-    return new StreamPlane(network, sessions, port.port());
+    Optional<LocalSocket> local = LocalSocket.open(options.ports().local(), network, join);
+    local.ifPresent(socket -> context.steps().add(socket::close));
+    return new StreamPlane(network, sessions, port.port(), local.orElse(null));
   }
 
   /** Encrypting takes time that the loop of the workers' sockets should not wait for. */

@@ -18,6 +18,7 @@ import io.gpupool.server.oidc.KubernetesOptions;
 import io.gpupool.server.oidc.OidcOptions;
 import io.gpupool.server.options.AuthOptions;
 import io.gpupool.server.options.GpuOptions;
+import io.gpupool.server.options.LocalSocketOptions;
 import io.gpupool.server.options.NameOptions;
 import io.gpupool.server.options.PortOptions;
 import io.gpupool.server.options.ServerOptions;
@@ -130,7 +131,8 @@ public final class Pool implements AutoCloseable {
                     DriverOptions.DEFAULT,
                     GpuOptions.MissingPtx.fail,
                     Map.of("zone", "eu")),
-                new PortOptions(InetAddress.getLoopbackAddress(), controlPort, 0),
+                new PortOptions(
+                    InetAddress.getLoopbackAddress(), controlPort, 0, LocalSocketOptions.AUTO),
                 new NameOptions(name, null),
                 new StateOptions(state, etcd, null, state == null ? null : state.resolve("run")),
                 new TlsOptions(tls, null, false, false),

@@ -2,13 +2,12 @@
 package io.gpupool.transport;
 
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
 import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 
-/** The removal of a TCP connection from Netty, unnoticed by the peer. */
+/** The removal of a connection from Netty, unnoticed by the peer. */
 public final class Detaching {
   private Detaching() {}
 
@@ -19,7 +18,7 @@ public final class Detaching {
    * @return the connection's descriptor, blocking; the caller must close it. Completed on the
    *     channel's event loop.
    */
-  public static CompletableFuture<FileDescriptor> detach(EpollSocketChannel channel) {
+  public static CompletableFuture<FileDescriptor> detach(UnixChannel channel) {
     CompletableFuture<FileDescriptor> detached = new CompletableFuture<>();
     channel
         .eventLoop()
@@ -34,7 +33,7 @@ public final class Detaching {
   }
 
   /** Detaches at once, for handlers: on the channel's event loop. */
-  public static FileDescriptor detachNow(EpollSocketChannel channel) throws IOException {
+  public static FileDescriptor detachNow(UnixChannel channel) throws IOException {
     try {
       // Closing a descriptor sends FIN only with the last one of a connection, and Netty does no
       // shutdown() of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.transport;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelException;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.IntegerUnixChannelOption;
@@ -42,26 +43,30 @@ public final class StreamKeepAlive {
     return resumable ? RESUMABLE_LIMIT_SECONDS : LIMIT_SECONDS;
   }
 
-  /** Sets the options of a channel that is registered, connected or not. */
-  public static void enable(EpollSocketChannel channel) {
+  /**
+   * Sets the options of a channel that is registered, connected or not; only those over TCP have
+   * them.
+   */
+  public static void enable(Channel channel) {
     enable(channel, IDLE_SECONDS, INTERVAL_SECONDS, PROBES);
   }
 
   /** Sets the options of a channel whose stream can be resumed. */
-  public static void enableResumable(EpollSocketChannel channel) {
+  public static void enableResumable(Channel channel) {
     enable(channel, RESUMABLE_IDLE_SECONDS, RESUMABLE_INTERVAL_SECONDS, RESUMABLE_PROBES);
   }
 
-  private static void enable(
-      EpollSocketChannel channel, int idleSeconds, int intervalSeconds, int probes) {
+  private static void enable(Channel channel, int idleSeconds, int intervalSeconds, int probes) {
+    if (!(channel instanceof EpollSocketChannel tcp)) {
+      return;
+    }
     try {
-      channel
-          .config()
+      tcp.config()
           .setKeepAlive(true)
           .setTcpKeepIdle(idleSeconds)
           .setTcpKeepIntvl(intervalSeconds)
           .setTcpKeepCnt(probes);
-      channel.config().setOption(TCP_RTO_MAX_MS, RETRY_MILLIS);
+      tcp.config().setOption(TCP_RTO_MAX_MS, RETRY_MILLIS);
     } catch (ChannelException e) {
       // The connection has ended already, which its first read tells; or the kernel is older than
       // the last option, and bytes that nobody acknowledges are given up by StreamSilence alone.

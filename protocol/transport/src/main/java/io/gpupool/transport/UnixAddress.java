@@ -9,6 +9,8 @@ import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -24,6 +26,13 @@ public record UnixAddress(String text) {
       throw new IllegalArgumentException(
           "'" + text + "' is no unix socket: give a path or @NAME of at most 107 bytes");
     }
+  }
+
+  /** Returns the address of a file; empty: its path is too long for a socket. */
+  public static Optional<UnixAddress> of(Path file) {
+    return file.toString().getBytes(StandardCharsets.UTF_8).length > MAX_BYTES
+        ? Optional.empty()
+        : Optional.of(new UnixAddress(file.toString()));
   }
 
   public boolean isAbstract() {

@@ -6,10 +6,11 @@ import io.gpupool.transport.Descriptors;
 import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.StreamSilence;
 import io.gpupool.transport.TcpState;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The agent's own descriptor of a call stream that a program has. With it the agent checks the
@@ -21,21 +22,23 @@ final class GuardedStream {
   private final boolean resumable;
   private final FileDescriptor descriptor;
   private final BlockingSocket socket;
-  private final StreamSilence silence;
+
+  /** Of a connection over TCP; null: both ends are of this machine, and neither falls silent. */
+  private final @Nullable StreamSilence silence;
 
   /**
    * Duplicates the channel's descriptor.
    *
    * @param resumable whether another stream can take the place of this one
    */
-  GuardedStream(EpollSocketChannel stream, InetSocketAddress server, boolean resumable)
+  GuardedStream(UnixChannel stream, InetSocketAddress server, boolean resumable)
       throws IOException {
     this.server = server;
     this.resumable = resumable;
     if (resumable) {
       StreamKeepAlive.enableResumable(stream);
     }
-    silence = new StreamSilence(limitSeconds());
+    silence = StreamConnector.isLocal(stream) ? null : new StreamSilence(limitSeconds());
     descriptor = new FileDescriptor(Descriptors.duplicate(stream.fd().intValue()));
     socket = new BlockingSocket(descriptor);
   }
@@ -55,6 +58,9 @@ final class GuardedStream {
 
   /** Returns whether the server has not answered for too long; to be asked about once a second. */
   boolean isSilent(long nowNanos) {
+    if (silence == null) {
+      return false;
+    }
     try {
       return silence.isTooLong(TcpState.of(descriptor.intValue()), nowNanos);
     } catch (IOException e) {

@@ -8,8 +8,8 @@ import io.gpupool.transport.SocketPair;
 import io.gpupool.transport.tls.TakenConnection;
 import io.gpupool.transport.tls.TlsRelay;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
@@ -30,7 +30,7 @@ final class HandOver {
    * @return a descriptor, which the caller must close; completed on the channel's event loop
    */
   static CompletableFuture<FileDescriptor> of(
-      EpollSocketChannel connection, String name, boolean encrypted, boolean relay) {
+      UnixChannel connection, String name, boolean encrypted, boolean relay) {
     if (encrypted) {
       return relayOverTls(connection, name);
     }
@@ -49,7 +49,7 @@ final class HandOver {
   }
 
   private static CompletableFuture<FileDescriptor> relayOverTls(
-      EpollSocketChannel connection, String name) {
+      UnixChannel connection, String name) {
     return TakenConnection.of(connection)
         .thenApply(taken -> {
           try {
@@ -64,7 +64,7 @@ final class HandOver {
         });
   }
 
-  private static CompletableFuture<FileDescriptor> relay(EpollSocketChannel connection) {
+  private static CompletableFuture<FileDescriptor> relay(UnixChannel connection) {
     CompletableFuture<FileDescriptor> handed = new CompletableFuture<>();
     SocketPair pair;
     EpollDomainSocketChannel own;

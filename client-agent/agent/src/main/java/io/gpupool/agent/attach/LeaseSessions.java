@@ -7,6 +7,7 @@ import io.gpupool.agent.lease.PoolCredentials;
 import io.gpupool.client.OpenedSession;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.RedirectException;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
@@ -31,7 +32,7 @@ final class LeaseSessions {
   private final PoolClient pool;
   private final PoolClients clients;
   private final EventLoop loop;
-  private final boolean seals;
+  private final StreamAbilities abilities;
   private final List<PoolClient> taken = new ArrayList<>();
   private final List<Opening> openings = new ArrayList<>();
   private boolean ended;
@@ -42,7 +43,7 @@ final class LeaseSessions {
    * Opens nothing yet.
    *
    * @param pool whichever server of it is asked first; stays the caller's
-   * @param seals whether the program can seal its call streams
+   * @param abilities of the program on its call streams
    */
   LeaseSessions(
       AttachRequest.LeaseHandle ticket,
@@ -52,7 +53,7 @@ final class LeaseSessions {
       PoolClient pool,
       PoolClients clients,
       EventLoop loop,
-      boolean seals) {
+      StreamAbilities abilities) {
     this.ticket = ticket;
     this.holder = holder;
     this.driverEnvironment = driverEnvironment;
@@ -60,7 +61,7 @@ final class LeaseSessions {
     this.pool = pool;
     this.clients = clients;
     this.loop = loop;
-    this.seals = seals;
+    this.abilities = abilities;
   }
 
   /** Opens all, or fails as the first of them that does; in the order of the lease's GPUs. */
@@ -77,7 +78,7 @@ final class LeaseSessions {
     }
     CompletableFuture<OpenedSession> opening =
         client.openSession(
-            ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment, seals);
+            ticket.leaseId(), ticket.secret(), holder, server, driverEnvironment, abilities);
     openings.add(new Opening(client, opening));
     return opening;
   }

@@ -15,8 +15,8 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,7 +40,7 @@ final class ProgramStreams {
   private final AttachRequest.LeaseHandle handle;
   private final ProgramLease lease;
   private final List<OpenedSession> sessions;
-  private final List<EpollSocketChannel> connections;
+  private final List<UnixChannel> connections;
   private final StreamGuard guard;
 
   /**
@@ -54,7 +55,7 @@ final class ProgramStreams {
       AttachRequest.LeaseHandle handle,
       ProgramLease lease,
       List<OpenedSession> sessions,
-      List<EpollSocketChannel> connections,
+      List<UnixChannel> connections,
       StreamGuards guards)
       throws IOException {
     this.program = program;
@@ -73,7 +74,7 @@ final class ProgramStreams {
                 connections.get(link), session.callStream().address(), session.isResumable()));
       }
     } catch (IOException e) {
-      connections.forEach(EpollSocketChannel::close);
+      connections.forEach(UnixChannel::close);
       close();
       throw e;
     }
@@ -81,7 +82,7 @@ final class ProgramStreams {
 
   /** Returns whether the program talks to its workers itself. */
   boolean areHandedOver() {
-    return sessions.stream().noneMatch(this::isRelayed);
+    return IntStream.range(0, sessions.size()).noneMatch(this::isRelayed);
   }
 
   /** Returns whether the program can come back by other connections. */
@@ -94,21 +95,22 @@ final class ProgramStreams {
    * comes.
    */
   boolean areRelayedByChannel() {
-    return isChannelTheStream() && !sessions.getFirst().callStream().isEncrypted();
+    return isChannelTheStream() && !isEncrypted(0);
   }
 
   /** Answers the program, and gives it its call streams. */
   CompletableFuture<Void> hand() {
-    for (OpenedSession session : sessions) {
+    for (int link = 0; link < sessions.size(); link++) {
+      OpenedSession session = sessions.get(link);
       LOG.info(
           "lease {} session {}: call stream to {} {}{}",
           handle.leaseId(),
           session.id().brief(),
           session.callStream().address(),
-          session.seal() != null
-              ? "sealed, "
-              : session.callStream().isEncrypted() ? "over TLS " : "",
-          isRelayed(session) ? "relayed" : "handed over");
+          isLocal(link)
+              ? "over a local socket, "
+              : session.seal() != null ? "sealed, " : isEncrypted(link) ? "over TLS " : "",
+          isRelayed(link) ? "relayed" : "handed over");
     }
     return isChannelTheStream()
         ? relayByChannel(connections.getFirst(), sessions.getFirst())
@@ -127,14 +129,20 @@ final class ProgramStreams {
 
   /** A stream that can be resumed must be able to break while the program's channel stays. */
   private boolean isChannelTheStream() {
-    return sessions.size() == 1
-        && isRelayed(sessions.getFirst())
-        && !sessions.getFirst().isResumable();
+    return sessions.size() == 1 && isRelayed(0) && !sessions.getFirst().isResumable();
   }
 
   /** Returns whether the agent relays the stream: it has to pass on what it decrypts. */
-  private boolean isRelayed(OpenedSession session) {
-    return relay || session.callStream().isEncrypted();
+  private boolean isRelayed(int link) {
+    return relay || isEncrypted(link);
+  }
+
+  private boolean isEncrypted(int link) {
+    return !isLocal(link) && sessions.get(link).callStream().isEncrypted();
+  }
+
+  private boolean isLocal(int link) {
+    return StreamConnector.isLocal(connections.get(link));
   }
 
   private TextMessage.Builder attached() {
@@ -147,7 +155,7 @@ final class ProgramStreams {
             .put("server", lease.pool().address().toString());
     for (int link = 0; link < sessions.size(); link++) {
       StreamSeal seal = sessions.get(link).seal();
-      if (seal != null) {
+      if (seal != null && !isLocal(link)) {
         answer.put("secret." + link, seal.secret().hex());
       }
     }
@@ -195,11 +203,7 @@ final class ProgramStreams {
     for (int link = 0; link < sessions.size(); link++) {
       OpenedSession session = sessions.get(link);
       CompletableFuture<FileDescriptor> handing =
-          HandOver.of(
-              connections.get(link),
-              session.id().brief(),
-              session.callStream().isEncrypted(),
-              relay);
+          HandOver.of(connections.get(link), session.id().brief(), isEncrypted(link), relay);
       descriptors.add(
           session.isResumable()
               ? handing.exceptionallyCompose(broken -> HandOver.ended())
@@ -223,11 +227,10 @@ final class ProgramStreams {
             program.eventLoop());
   }
 
-  private CompletableFuture<Void> relayByChannel(
-      EpollSocketChannel connected, OpenedSession session) {
+  private CompletableFuture<Void> relayByChannel(UnixChannel connected, OpenedSession session) {
     program.config().setAutoRead(false);
     program.writeAndFlush(encode(attached().build()));
-    if (session.callStream().isEncrypted()) {
+    if (isEncrypted(0)) {
       return relayOverTls(connected, session);
     }
     Relay.join(connected, program);
@@ -236,8 +239,7 @@ final class ProgramStreams {
   }
 
   /** Relays over TLS; from then on the channel only shows its end. */
-  private CompletableFuture<Void> relayOverTls(
-      EpollSocketChannel connected, OpenedSession session) {
+  private CompletableFuture<Void> relayOverTls(UnixChannel connected, OpenedSession session) {
     return TakenConnection.of(connected)
         .thenCompose(taken ->
             Detaching.lend(program)

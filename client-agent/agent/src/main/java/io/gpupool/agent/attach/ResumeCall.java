@@ -7,6 +7,7 @@ import io.gpupool.client.PoolClient;
 import io.gpupool.client.RedirectException;
 import io.gpupool.client.ResumedSession;
 import io.gpupool.client.SessionHandle;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
@@ -25,17 +26,21 @@ final class ResumeCall {
   private final PoolClients clients;
   private final EventLoop loop;
   private final List<PoolClient> taken = new ArrayList<>();
-  private final boolean seals;
+  private final StreamAbilities abilities;
   private boolean left;
 
   /**
    * Asks for nothing yet.
    *
-   * @param seals whether the program can seal the connection
+   * @param abilities of the program on the connection
    */
   ResumeCall(
-      PoolIdentity identity, Holder holder, PoolClients clients, EventLoop loop, boolean seals) {
-    this.seals = seals;
+      PoolIdentity identity,
+      Holder holder,
+      PoolClients clients,
+      EventLoop loop,
+      StreamAbilities abilities) {
+    this.abilities = abilities;
     this.identity = identity;
     this.holder = holder;
     this.clients = clients;
@@ -56,7 +61,7 @@ final class ResumeCall {
       PoolAddress address, SessionHandle session, String server) {
     PoolClient pool = clients.take(address, identity.credentials());
     taken.add(pool);
-    return pool.resumeSession(session, server, holder, seals);
+    return pool.resumeSession(session, server, holder, abilities);
   }
 
   private CompletableFuture<ResumedSession> askElsewhere(

@@ -3,6 +3,7 @@ package io.gpupool.agent.attach;
 
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.client.SessionHandle;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
@@ -14,10 +15,14 @@ import java.time.Duration;
  * @param server of the lease that has the session; empty: whichever is asked
  * @param resumeWindow for how long the session outlives its connection
  * @param holds whether the request's connection is the sign that the program lives
- * @param seals whether the shim can seal the stream
+ * @param abilities of the shim on the stream
  */
 record ResumeRequest(
-    SessionHandle session, String server, Duration resumeWindow, boolean holds, boolean seals) {
+    SessionHandle session,
+    String server,
+    Duration resumeWindow,
+    boolean holds,
+    StreamAbilities abilities) {
   /**
    * Reads the message.
    *
@@ -31,7 +36,7 @@ record ResumeRequest(
           link.server(),
           AttachRequest.window(message, "resume_window"),
           message.requireNumber("holds", 1) == 1,
-          message.get("seals").filter("1"::equals).isPresent());
+          AttachRequest.abilities(message));
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());

@@ -5,6 +5,7 @@ import io.gpupool.agent.lease.AgentServices;
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.PoolIdentity;
 import io.gpupool.agent.lease.ProgramLease;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
@@ -87,7 +88,8 @@ final class SessionHold {
 
   private CompletableFuture<?> ask(HeldSessions.Link link) {
     ResumeCall question =
-        new ResumeCall(identity, lease.holder(), agent.clients(), program.eventLoop(), false);
+        new ResumeCall(
+            identity, lease.holder(), agent.clients(), program.eventLoop(), StreamAbilities.NONE);
     questions.add(question);
     // The key that it gives is not used: the program has its call stream.
     return question.ask(link.session(), link.server());

@@ -7,12 +7,12 @@ import io.gpupool.agent.lease.PoolCredentials;
 import io.gpupool.agent.lease.PoolIdentity;
 import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.OpenedSession;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolRequestException;
-import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.dial.DialException;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.PeerCredentials;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -39,13 +39,14 @@ final class SessionOpening {
   private final PoolCredentials credentials;
   private final boolean inPod;
   private final Map<String, String> driverEnvironment;
-  private final boolean seals;
+  private final StreamAbilities abilities;
+  private final StreamConnector connector;
   private final ProgramLease lease;
   private final LeaseWait wait;
   private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
   private @Nullable LeaseSessions sessions;
-  private List<CompletableFuture<EpollSocketChannel>> dialing = List.of();
+  private List<CompletableFuture<UnixChannel>> dialing = List.of();
   private @Nullable ProgramStreams streams;
   private int broken;
   private boolean left;
@@ -71,7 +72,8 @@ final class SessionOpening {
     credentials = identity.credentials();
     inPod = identity.inPod();
     driverEnvironment = request.driverEnvironment();
-    seals = request.shim().seals();
+    connector = new StreamConnector(agent.options(), program.eventLoop());
+    abilities = connector.usable(request.shim().abilities());
     wait = new LeaseWait(program);
     lease = new ProgramLease(request, identity, peer, agent);
   }
@@ -164,7 +166,7 @@ final class SessionOpening {
             lease.pool(),
             agent.clients(),
             program.eventLoop(),
-            seals);
+            abilities);
     sessions = opening;
     return opening.open().thenComposeAsync(open -> dial(open, handle), program.eventLoop());
   }
@@ -177,7 +179,7 @@ final class SessionOpening {
     dialing =
         opened.stream()
             .map(session ->
-                CallStreamDialer.dial(session.callStream(), session.hello(), program.eventLoop()))
+                connector.dial(session.callStream(), session.localSocket(), session.hello()))
             .toList();
     return CompletableFuture.allOf(dialing.toArray(CompletableFuture[]::new))
         .thenCompose(done -> connected(opened, handle));
@@ -185,11 +187,11 @@ final class SessionOpening {
 
   private CompletableFuture<ProgramStreams> connected(
       List<OpenedSession> opened, AttachRequest.LeaseHandle handle) {
-    List<EpollSocketChannel> connections = dialing.stream().map(CompletableFuture::join).toList();
+    List<UnixChannel> connections = dialing.stream().map(CompletableFuture::join).toList();
     // They are the streams' to close from here on.
     dialing = List.of();
-    if (!connections.stream().allMatch(EpollSocketChannel::isActive)) {
-      connections.forEach(EpollSocketChannel::close);
+    if (!connections.stream().allMatch(UnixChannel::isActive)) {
+      connections.forEach(UnixChannel::close);
       return CompletableFuture.failedFuture(
           new DialException(
               DialException.Why.BROKEN, "a call stream broke before the program had it"));
@@ -213,7 +215,7 @@ final class SessionOpening {
   void giveBack() {
     left = true;
     dialing.forEach(connecting -> connecting.cancel(false));
-    dialing.forEach(connecting -> connecting.thenAccept(EpollSocketChannel::close));
+    dialing.forEach(connecting -> connecting.thenAccept(UnixChannel::close));
     if (streams != null) {
       streams.close();
     }

@@ -9,15 +9,14 @@ import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.TextMessageDecoder;
-import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.dial.DialException;
 import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
@@ -43,8 +42,9 @@ final class SessionResumption {
   private final AgentServices agent;
   private final StreamGuards guards;
   private final BooleanSupplier agentEnds;
+  private final StreamConnector connector;
   private final ResumeCall question;
-  private @Nullable CompletableFuture<EpollSocketChannel> dialing;
+  private @Nullable CompletableFuture<UnixChannel> dialing;
   private @Nullable StreamGuard guard;
   private @Nullable SealSecret secret;
   private boolean handed;
@@ -65,8 +65,14 @@ final class SessionResumption {
       BooleanSupplier agentEnds) {
     this.program = program;
     this.request = request;
+    connector = new StreamConnector(agent.options(), program.eventLoop());
     question =
-        new ResumeCall(identity, holder, agent.clients(), program.eventLoop(), request.seals());
+        new ResumeCall(
+            identity,
+            holder,
+            agent.clients(),
+            program.eventLoop(),
+            connector.usable(request.abilities()));
     this.identity = identity;
     this.agent = agent;
     this.guards = guards;
@@ -88,8 +94,8 @@ final class SessionResumption {
     if (left) {
       return CompletableFuture.failedFuture(unreachable("the program has left"));
     }
-    CompletableFuture<EpollSocketChannel> connecting =
-        CallStreamDialer.dial(resumed.callStream(), resumed.hello(), program.eventLoop());
+    CompletableFuture<UnixChannel> connecting =
+        connector.dial(resumed.callStream(), resumed.localSocket(), resumed.hello());
     dialing = connecting;
     ScheduledFuture<?> limit =
         program
@@ -110,13 +116,13 @@ final class SessionResumption {
         .thenComposeAsync(connection -> take(connection, resumed), program.eventLoop());
   }
 
-  private CompletableFuture<FileDescriptor> take(
-      EpollSocketChannel connection, ResumedSession resumed) {
-    boolean encrypted = resumed.callStream().isEncrypted();
+  private CompletableFuture<FileDescriptor> take(UnixChannel connection, ResumedSession resumed) {
+    boolean local = StreamConnector.isLocal(connection);
+    boolean encrypted = !local && resumed.callStream().isEncrypted();
     boolean relay = agent.options().relay();
     // From here on it is not this class's to close.
     dialing = null;
-    secret = resumed.secret();
+    secret = local ? null : resumed.secret();
     try {
       guard(new GuardedStream(connection, resumed.callStream().address(), true));
     } catch (IOException e) {
@@ -127,7 +133,9 @@ final class SessionResumption {
         "session {}: call stream to {} resumed, {}{}",
         id().brief(),
         resumed.callStream().address(),
-        encrypted ? "over TLS " : secret != null ? "sealed, " : "",
+        local
+            ? "over a local socket, "
+            : encrypted ? "over TLS " : secret != null ? "sealed, " : "",
         encrypted || relay ? "relayed" : "handed over");
     return HandOver.of(connection, id().brief(), encrypted, relay);
   }
@@ -185,7 +193,7 @@ final class SessionResumption {
     question.leave();
     if (dialing != null) {
       dialing.cancel(false);
-      dialing.thenAccept(EpollSocketChannel::close);
+      dialing.thenAccept(UnixChannel::close);
     }
     // A program that left before it had its stream may ask again by another connection.
     boolean ends = request.holds() && handed && !agentEnds.getAsBoolean();

@@ -2,6 +2,7 @@
 package io.gpupool.agent.lease;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.client.StreamAbilities;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.client.lease.HeldLease;
@@ -60,9 +61,9 @@ public record AttachRequest(
    * The shim in a program.
    *
    * @param pid of the program, in its own namespace
-   * @param seals whether it can seal call streams
+   * @param abilities on call streams
    */
-  public record Shim(int pid, String program, boolean seals) {}
+  public record Shim(int pid, String program, StreamAbilities abilities) {}
 
   /**
    * A lease that somebody else holds.
@@ -182,7 +183,7 @@ public record AttachRequest(
           new Shim(
               Integer.parseInt(message.get("pid").orElse("0")),
               message.get("program").orElse(""),
-              message.get("seals").filter("1"::equals).isPresent()),
+              abilities(message)),
           message.get("lease").map(LeaseHandle::parse).orElse(null),
           message.type().equals(RESUME) ? LeaseOptions.NOTHING : LeaseOptions.from(message::get),
           message.get("token").orElse(null),
@@ -196,6 +197,13 @@ public record AttachRequest(
       throw new PoolRequestException(
           PoolRequestException.Cause.REFUSED, String.valueOf(e.getMessage()));
     }
+  }
+
+  /** Reads what a shim can do with its call streams; an older one says less. */
+  public static StreamAbilities abilities(TextMessage message) {
+    return new StreamAbilities(
+        message.get("seals").filter("1"::equals).isPresent(),
+        message.get("shares").filter("1"::equals).isPresent());
   }
 
   /** The server checks the values, since it is asked by more than this agent. */

@@ -14,6 +14,7 @@ import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.metrics.MetricOptions;
 import io.gpupool.transport.metrics.OtlpCollector;
 import io.gpupool.transport.metrics.ProcessMeters;
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -49,6 +50,15 @@ public final class AgentCommand implements Callable<Integer> {
   @Option(names = "--any-user", description = "serve the programs of all users, not only one's own")
   private boolean anyUser;
 
+  @Option(
+      names = "--local-sockets",
+      paramLabel = "FOLDER",
+      description = {
+        "where servers of this machine leave their sockets for call streams (--local-socket)",
+        "(default: the folder of the agent's own socket)"
+      })
+  private @Nullable Path localSockets;
+
   @Mixin private MetricOptions metrics = new MetricOptions();
 
   @Override
@@ -68,7 +78,8 @@ public final class AgentCommand implements Callable<Integer> {
             Environment.wish(),
             relay,
             null,
-            anyUser);
+            anyUser,
+            localSockets);
     Optional<OtlpCollector> collector = metrics.collector();
     try (Agent agent = Agent.start(options, EventLoops.create("gpupool-agent", 1));
         ProcessMeters _ = collector.map(to -> measured(agent, to)).orElse(null)) {

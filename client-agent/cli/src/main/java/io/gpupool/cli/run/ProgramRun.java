@@ -106,7 +106,8 @@ public final class ProgramRun {
             LeaseOptions.NOTHING,
             options.relay(),
             null,
-            false);
+            false,
+            AgentSocket.SYSTEM_FOLDER);
     try (Agent agent = Agent.start(agentOptions, loops)) {
       // The program finds the agent's connection to the pool open.
       return onLease(

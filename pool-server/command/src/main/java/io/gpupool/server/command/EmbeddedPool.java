@@ -60,7 +60,11 @@ public final class EmbeddedPool implements LocalPool {
         PoolServer.start(
             new ServerOptions(
                 new GpuOptions(gpus, driver, missingPtx, Map.of()),
-                new PortOptions(InetAddress.getByName("127.0.0.1"), 0, 0),
+                new PortOptions(
+                    InetAddress.getByName("127.0.0.1"),
+                    0,
+                    0,
+                    LocalSocketServerOptions.ofEnvironment()),
                 NameOptions.DEFAULT,
                 StateOptions.IN_MEMORY,
                 TlsOptions.NONE,

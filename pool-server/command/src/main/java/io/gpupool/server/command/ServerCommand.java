@@ -68,6 +68,8 @@ public final class ServerCommand implements Callable<Integer> {
       description = "call streams; 0: any (default: ${DEFAULT-VALUE})")
   private int dataPort;
 
+  @Mixin private LocalSocketServerOptions local = new LocalSocketServerOptions();
+
   @Mixin private StateServerOptions state = new StateServerOptions();
 
   @Mixin private TlsServerOptions tls = new TlsServerOptions();
@@ -197,7 +199,7 @@ public final class ServerCommand implements Callable<Integer> {
   private ServerOptions options() {
     return new ServerOptions(
         gpus.options(),
-        new PortOptions(listen, controlPort, dataPort),
+        new PortOptions(listen, controlPort, dataPort, local.options()),
         new NameOptions(name, host),
         state.options(),
         tls.options(),

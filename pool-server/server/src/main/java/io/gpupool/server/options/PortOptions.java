@@ -4,13 +4,14 @@ package io.gpupool.server.options;
 import java.net.InetAddress;
 
 /**
- * The ports of a pool server.
+ * The ports and sockets of a pool server.
  *
  * @param listen the address of both ports
  * @param control the port for gRPC; 0 takes a free one
  * @param data the port for call streams; 0 takes a free one
+ * @param local the socket for call streams of this machine
  */
-public record PortOptions(InetAddress listen, int control, int data) {
+public record PortOptions(InetAddress listen, int control, int data, LocalSocketOptions local) {
   public static final int CONTROL = 7642;
   public static final int DATA = 7641;
 

@@ -20,11 +20,13 @@ import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.session.StreamSeal;
+import io.gpupool.server.stream.LocalSocket;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.view.PoolView;
 import io.gpupool.server.view.ServerDirectory;
 import io.gpupool.wire.DriverEnvironment;
+import io.gpupool.wire.LocalSocketName;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
@@ -57,8 +59,18 @@ public final class SessionCalls {
    *
    * @param isClear whether it does not speak TLS although the other ports do
    * @param seals whether it speaks TLS, and call streams of programs that can are sealed instead
+   * @param local the socket of those of this machine; null: there is none
    */
-  public record CallStreams(int port, boolean isClear, boolean seals) {}
+  public record CallStreams(int port, boolean isClear, boolean seals, @Nullable LocalSocket local) {
+    /** Returns the name of the local socket that a caller may use; empty: none. */
+    String localName(boolean canShareMemory, String namespace) {
+      return Optional.ofNullable(local)
+          .filter(socket -> canShareMemory)
+          .flatMap(socket -> socket.nameFor(namespace))
+          .map(LocalSocketName::text)
+          .orElse("");
+    }
+  }
 
   public SessionCalls(
       LeaseLookup lookup,
@@ -154,6 +166,8 @@ public final class SessionCalls {
               .setPeerKey(ByteString.copyFrom(session.peerKey().bytes()))
               .setCallStreamPort(streams.port())
               .setCallStreamClear(streams.isClear())
+              .setLocalSocket(
+                  streams.localName(request.getCanShareMemory(), request.getNetworkNamespace()))
               .setResumeWindowMillis(session.resumeWindowMillis())
               .addAllServers(view.leases().serversOf(lease))
               .setPlace(lease.topology().servers().indexOf(directory.name()));

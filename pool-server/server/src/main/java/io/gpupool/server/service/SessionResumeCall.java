@@ -87,7 +87,9 @@ record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStrea
                     key.orElseThrow(() -> gone("it has ended, as it was resumed too often"))
                         .bytes()))
             .setCallStreamPort(streams.port())
-            .setCallStreamClear(streams.isClear());
+            .setCallStreamClear(streams.isClear())
+            .setLocalSocket(
+                streams.localName(request.getCanShareMemory(), request.getNetworkNamespace()));
     if (streams.seals() && request.getCanSeal()) {
       answer.setSealSecret(ByteString.copyFrom(sessions.sealNext(session).bytes()));
     }

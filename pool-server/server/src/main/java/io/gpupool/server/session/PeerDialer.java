@@ -11,8 +11,8 @@ import io.gpupool.transport.dial.CallStreamDialer;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -73,7 +73,7 @@ public final class PeerDialer {
         .thenCompose(channel -> taken(channel, resumable));
   }
 
-  private CompletableFuture<FileDescriptor> taken(EpollSocketChannel channel, boolean resumable) {
+  private CompletableFuture<FileDescriptor> taken(UnixChannel channel, boolean resumable) {
     if (resumable) {
       StreamKeepAlive.enableResumable(channel);
     }

@@ -296,7 +296,8 @@ public final class Session implements LeasedSession, WorkerSession {
       joining.answered();
       stream
           .accept(ServerHello.accepted(version), resumption.isPossible())
-          .whenComplete((fd, failure) -> control.execute(() -> accepted(fd, failure)));
+          .whenComplete(
+              (fd, failure) -> control.execute(() -> accepted(fd, stream.isLocal(), failure)));
     });
   }
 
@@ -459,21 +460,22 @@ public final class Session implements LeasedSession, WorkerSession {
     onGone.run();
   }
 
-  private void accepted(FileDescriptor stream, Throwable failure) {
+  private void accepted(FileDescriptor stream, boolean local, Throwable failure) {
     if (failure != null) {
       end("its program's connection broke: " + failure.getMessage());
     } else if (state == State.JOINING) {
       state = State.ATTACHED;
       sessionLog(Level.INFO)
           .log(
-              "lease {} session {}: {} attached to worker {}",
+              "lease {} session {}: {} attached to worker {}{}",
               lease.id(),
               id.brief(),
               client,
-              workerPid());
+              workerPid(),
+              local ? " over a local socket" : "");
       // Before the program can do anything that would be lost without it.
       recording.write(this, past);
-      worker().attach(stream, seal == null ? null : seal.secret());
+      worker().attach(stream, seal == null || local ? null : seal.secret());
       seal = null;
       joining.over();
     } else {

@@ -40,6 +40,10 @@ import org.slf4j.LoggerFactory;
 public final class Sessions {
   private static final Logger LOG = LoggerFactory.getLogger(Sessions.class);
 
+  private static final ServerHello NOT_OF_PROGRAM =
+      ServerHello.refused(
+          ServerHello.BAD_SESSION, "workers of other servers connect to the call-stream port");
+
   private final LeaseService leases;
   private final Tokens tokens;
   private final Timers timers;
@@ -209,6 +213,10 @@ public final class Sessions {
       return;
     }
     if (hello.peerLink().isPresent()) {
+      if (stream.isLocal()) {
+        stream.refuse(NOT_OF_PROGRAM);
+        return;
+      }
       if (stream.needsSeal()) {
         stream.refuse(TlsGate.NO_TLS);
         return;
@@ -277,7 +285,7 @@ public final class Sessions {
     } else if (stream.needsSeal() && key.get().secret() == null) {
       stream.refuse(TlsGate.NO_TLS);
     } else if (tokens.stillHolds(key.get().caller())) {
-      session.rejoin(stream, version, key.get().secret());
+      session.rejoin(stream, version, stream.isLocal() ? null : key.get().secret());
     } else {
       deny(session, stream, "resumed");
     }

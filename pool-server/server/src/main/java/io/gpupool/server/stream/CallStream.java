@@ -5,13 +5,21 @@ import io.gpupool.wire.ServerHello;
 import io.netty.channel.unix.FileDescriptor;
 import java.util.concurrent.CompletableFuture;
 
-/** A connection on the call-stream port whose handshake has been read. For any thread. */
+/**
+ * A connection whose handshake has been read: of a program, or its worker elsewhere. For any
+ * thread.
+ */
 public interface CallStream {
   /**
    * Returns whether it is in clear text on a port that speaks TLS: only for sessions that are
    * sealed.
    */
   default boolean needsSeal() {
+    return false;
+  }
+
+  /** Returns whether it comes by the socket of this machine: then it is never sealed. */
+  default boolean isLocal() {
     return false;
   }
 

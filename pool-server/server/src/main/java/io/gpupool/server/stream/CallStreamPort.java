@@ -18,10 +18,9 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.net.InetSocketAddress;
-import java.util.LinkedHashSet;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -30,18 +29,16 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The TCP port of the call streams. It reads a handshake and passes the connection on; without TLS
- * the event loop never sees a byte of the call stream itself. The number of connections with an
- * unfinished handshake is limited: one too many displaces the oldest, so that silent strangers
- * cannot keep programs out.
+ * the event loop never sees a byte of the call stream itself.
  */
 public final class CallStreamPort {
-  public static final int MAX_UNFINISHED = 512;
+  public static final int MAX_UNFINISHED = UnfinishedHandshakes.MOST;
 
   private static final Logger LOG = LoggerFactory.getLogger(CallStreamPort.class);
 
   private final Channel server;
   private final RefusalLog refusals = new RefusalLog(System::nanoTime, LOG::info);
-  private final Set<Channel> unfinished = new LinkedHashSet<>();
+  private final UnfinishedHandshakes unfinished = new UnfinishedHandshakes();
 
   /**
    * Opens the port.
@@ -70,13 +67,13 @@ public final class CallStreamPort {
                   @Override
                   protected void initChannel(EpollSocketChannel channel) {
                     StreamKeepAlive.enable(channel);
-                    begin(channel);
+                    unfinished.begin(channel);
                     if (tls != null) {
                       HandshakeHandler handler =
                           new HandshakeHandler(
                               channel,
                               join,
-                              () -> finish(channel),
+                              () -> unfinished.finish(channel),
                               CallStreamPort::handOver,
                               refusals,
                               true);
@@ -89,7 +86,7 @@ public final class CallStreamPort {
                         new HandshakeHandler(
                             channel,
                             join,
-                            () -> finish(channel),
+                            () -> unfinished.finish(channel),
                             (stream, resumable) -> Detaching.detach(stream),
                             refusals,
                             false);
@@ -103,8 +100,7 @@ public final class CallStreamPort {
   }
 
   /** Hands over a connection that began with TLS, or in clear text to be sealed. */
-  private static CompletableFuture<FileDescriptor> handOver(
-      EpollSocketChannel stream, boolean resumable) {
+  private static CompletableFuture<FileDescriptor> handOver(UnixChannel stream, boolean resumable) {
     return stream.pipeline().get(SslHandler.class) == null
         ? Detaching.detach(stream)
         : TlsHandOver.begin(stream, resumable);
@@ -116,25 +112,6 @@ public final class CallStreamPort {
 
   public void close() {
     server.close();
-    synchronized (unfinished) {
-      Set.copyOf(unfinished).forEach(Channel::close);
-    }
-  }
-
-  private void begin(Channel channel) {
-    synchronized (unfinished) {
-      unfinished.add(channel);
-      if (unfinished.size() > MAX_UNFINISHED) {
-        Channel oldest = unfinished.iterator().next();
-        unfinished.remove(oldest);
-        oldest.close();
-      }
-    }
-  }
-
-  private void finish(Channel channel) {
-    synchronized (unfinished) {
-      unfinished.remove(channel);
-    }
+    unfinished.close();
   }
 }

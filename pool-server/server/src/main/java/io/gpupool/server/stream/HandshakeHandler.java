@@ -10,8 +10,9 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
@@ -31,7 +32,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   static final long LIMIT_MILLIS = 10_000;
   private static final Logger LOG = LoggerFactory.getLogger(HandshakeHandler.class);
 
-  private final EpollSocketChannel channel;
+  private final UnixChannel channel;
   private final BiConsumer<ClientHello, CallStream> join;
   private final Runnable onFinished;
   private final HandOver handOver;
@@ -48,7 +49,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
    * @param portSpeaksTls whether connections are over TLS unless they are to be sealed
    */
   HandshakeHandler(
-      EpollSocketChannel channel,
+      UnixChannel channel,
       BiConsumer<ClientHello, CallStream> join,
       Runnable onFinished,
       HandOver handOver,
@@ -77,7 +78,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   /** The hand-over of a connection to a worker. */
   interface HandOver {
     /** Begins it; completes with what the worker gets. */
-    CompletableFuture<FileDescriptor> begin(EpollSocketChannel channel, boolean resumable);
+    CompletableFuture<FileDescriptor> begin(UnixChannel channel, boolean resumable);
   }
 
   /** How much of the handshake is still to come. */
@@ -125,9 +126,9 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     if (cause.getCause() instanceof SSLException) {
-      refusals.refused(channel.remoteAddress(), String.valueOf(cause.getCause().getMessage()));
+      refusals.refused(from(), String.valueOf(cause.getCause().getMessage()));
     }
-    LOG.debug("call stream from {}: {}", channel.remoteAddress(), cause.getMessage());
+    LOG.debug("call stream from {}: {}", from(), cause.getMessage());
     context.close();
   }
 
@@ -137,8 +138,17 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   }
 
   @Override
+  public boolean isLocal() {
+    return channel instanceof EpollDomainSocketChannel;
+  }
+
+  private Object from() {
+    return isLocal() ? "this machine" : channel.remoteAddress();
+  }
+
+  @Override
   public void refuse(ServerHello answer) {
-    refusals.refused(channel.remoteAddress(), answer.text());
+    refusals.refused(from(), answer.text());
     channel
         .writeAndFlush(Unpooled.wrappedBuffer(answer.encode()))
         .addListener(ChannelFutureListener.CLOSE);

@@ -2,7 +2,6 @@
 package io.gpupool.server.stream;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import java.net.SocketAddress;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -34,7 +33,7 @@ final class RefusalLog {
     secondBegan = nanos.getAsLong();
   }
 
-  void refused(@Nullable SocketAddress from, String why) {
+  void refused(@Nullable Object from, String why) {
     long before = 0;
     synchronized (this) {
       if (nanos.getAsLong() - secondBegan >= SECOND_NANOS) {

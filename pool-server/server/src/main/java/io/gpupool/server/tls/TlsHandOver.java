@@ -6,8 +6,8 @@ import io.gpupool.transport.SocketPair;
 import io.gpupool.transport.tls.TakenConnection;
 import io.gpupool.transport.tls.TlsRelay;
 import io.netty.channel.EventLoop;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
@@ -25,8 +25,7 @@ public final class TlsHandOver {
    * @param resumable whether the program may come back on another connection if this one breaks
    * @return the worker's end, blocking, which the caller must close
    */
-  public static CompletableFuture<FileDescriptor> begin(
-      EpollSocketChannel connection, boolean resumable) {
+  public static CompletableFuture<FileDescriptor> begin(UnixChannel connection, boolean resumable) {
     String name = connection.id().asShortText();
     return TakenConnection.of(connection)
         .thenApply(taken -> {

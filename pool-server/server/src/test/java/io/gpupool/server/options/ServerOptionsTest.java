@@ -79,7 +79,7 @@ class ServerOptionsTest {
     return new ServerOptions(
         new GpuOptions(
             new GpuSpec("soft:1"), DriverOptions.DEFAULT, GpuOptions.MissingPtx.fail, Map.of()),
-        new PortOptions(InetAddress.getLoopbackAddress(), 0, 0),
+        new PortOptions(InetAddress.getLoopbackAddress(), 0, 0, LocalSocketOptions.NONE),
         NameOptions.DEFAULT,
         StateOptions.IN_MEMORY,
         new TlsOptions(tls, null, false, false),

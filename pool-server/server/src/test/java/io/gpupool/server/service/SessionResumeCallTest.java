@@ -41,7 +41,7 @@ class SessionResumeCallTest {
           served.sessions,
           new ServerDirectory(
               "a", () -> "a:7642", "soft", new ServerMode(false, false), ground.capacity.members()),
-          new CallStreams(7641, true, false));
+          new CallStreams(7641, true, false, null));
   private Principal blue;
   private Session session;
 

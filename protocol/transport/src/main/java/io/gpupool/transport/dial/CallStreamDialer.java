@@ -5,6 +5,7 @@ import io.gpupool.transport.EarlyBytes;
 import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.Relay;
 import io.gpupool.transport.StreamKeepAlive;
+import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFailure;
@@ -20,7 +21,9 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
+import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.UnixChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -29,12 +32,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Connects a call stream and shakes hands. The channel it gives has read nothing beyond the
  * handshake and reads nothing until told. Runs on the channel's event loop.
  */
 public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
+  private static final Logger LOG = LoggerFactory.getLogger(CallStreamDialer.class);
   private static final int CONNECT_MILLIS = 5000;
   private static final int TLS_READ_BYTES = 16 * 1024;
 
@@ -43,15 +49,20 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   private static final ChannelHandler BREAKS = new Breaks();
 
-  private final Target target;
+  private final String where;
+  private final boolean isEncrypted;
   private final ClientHello hello;
-  private final CompletableFuture<EpollSocketChannel> connected;
+  private final CompletableFuture<UnixChannel> connected;
   private final ByteArrayOutputStream answer = new ByteArrayOutputStream();
   private int missingBytes = ServerHello.HEADER_BYTES;
 
   private CallStreamDialer(
-      Target target, ClientHello hello, CompletableFuture<EpollSocketChannel> connected) {
-    this.target = target;
+      String where,
+      boolean isEncrypted,
+      ClientHello hello,
+      CompletableFuture<UnixChannel> connected) {
+    this.where = where;
+    this.isEncrypted = isEncrypted;
     this.hello = hello;
     this.connected = connected;
   }
@@ -75,24 +86,69 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
    *
    * @return fails with a {@link DialException}; cancelling closes the connection
    */
-  public static CompletableFuture<EpollSocketChannel> dial(
+  public static CompletableFuture<UnixChannel> dial(
       Target target, ClientHello hello, EventLoop loop) {
-    CompletableFuture<EpollSocketChannel> connected = new CompletableFuture<>();
-    CallStreamDialer dialer = new CallStreamDialer(target, hello, connected);
-    new Bootstrap()
-        .group(loop)
+    CompletableFuture<UnixChannel> connected = new CompletableFuture<>();
+    dial(target, hello, loop, connected);
+    return connected;
+  }
+
+  /**
+   * Connects by a unix socket of this machine, or by the port where nothing listens there that this
+   * process may connect to, and says hello. What follows over a unix socket is in clear text.
+   *
+   * @return an {@link EpollDomainSocketChannel} if it was the unix socket; fails with a {@link
+   *     DialException}; cancelling closes the connection
+   */
+  public static CompletableFuture<UnixChannel> dial(
+      UnixAddress local, Target otherwise, ClientHello hello, EventLoop loop) {
+    CompletableFuture<UnixChannel> connected = new CompletableFuture<>();
+    CallStreamDialer dialer = new CallStreamDialer(local.toString(), false, hello, connected);
+    dialer
+        .bootstrap(loop)
+        .channel(EpollDomainSocketChannel.class)
+        .handler(
+            new ChannelInitializer<EpollDomainSocketChannel>() {
+              @Override
+              protected void initChannel(EpollDomainSocketChannel channel) {
+                channel.pipeline().addLast(dialer, BREAKS);
+              }
+            })
+        .connect(local.socketAddress())
+        .addListener(done -> {
+          if (!done.isSuccess()) {
+            LOG.debug(
+                "no call stream by {} ({}); by {} instead",
+                local,
+                done.cause().getMessage(),
+                otherwise.address());
+            dial(otherwise, hello, loop, connected);
+          }
+        });
+    return connected;
+  }
+
+  private static void dial(
+      Target target, ClientHello hello, EventLoop loop, CompletableFuture<UnixChannel> connected) {
+    InetSocketAddress address = target.address();
+    CallStreamDialer dialer =
+        new CallStreamDialer(
+            address.getAddress().getHostAddress() + ":" + address.getPort(),
+            target.isEncrypted(),
+            hello,
+            connected);
+    dialer
+        .bootstrap(loop)
         .channel(EpollSocketChannel.class)
         .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
-        .option(ChannelOption.AUTO_READ, false)
         .option(ChannelOption.TCP_NODELAY, true)
-        .option(ChannelOption.RECVBUF_ALLOCATOR, new ExactReads(dialer::nextBytes))
         .handler(
             new ChannelInitializer<EpollSocketChannel>() {
               @Override
               protected void initChannel(EpollSocketChannel channel) {
                 StreamKeepAlive.enable(channel);
                 if (target.tls() != null) {
-                  channel.pipeline().addLast(dialer.encrypting(target.tls()));
+                  channel.pipeline().addLast(encrypting(target, target.tls()));
                 }
                 channel.pipeline().addLast(dialer);
                 if (target.isEncrypted()) {
@@ -101,7 +157,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
                 channel.pipeline().addLast(BREAKS);
               }
             })
-        .connect(target.address())
+        .connect(address)
         .addListener(done -> {
           if (!done.isSuccess()) {
             dialer.fail(
@@ -109,16 +165,22 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
                 "cannot be reached (" + done.cause().getMessage() + "); is its port open?");
           }
         });
-    return connected;
   }
 
-  private SslHandler encrypting(TlsContext tls) {
+  private Bootstrap bootstrap(EventLoop loop) {
+    return new Bootstrap()
+        .group(loop)
+        .option(ChannelOption.AUTO_READ, false)
+        .option(ChannelOption.RECVBUF_ALLOCATOR, new ExactReads(this::nextBytes));
+  }
+
+  private static SslHandler encrypting(Target target, TlsContext tls) {
     return TlsEngines.connecting(tls, target.host(), target.address().getPort());
   }
 
   /** Over TLS bytes cannot be counted; those that are too many wait for who takes them. */
   private int nextBytes() {
-    return target.isEncrypted() ? TLS_READ_BYTES : missingBytes;
+    return isEncrypted ? TLS_READ_BYTES : missingBytes;
   }
 
   @Override
@@ -161,7 +223,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
     if (said.isAccepted()) {
       missingBytes = Relay.READ_BYTES;
       context.pipeline().remove(this);
-      connected.complete((EpollSocketChannel) context.channel());
+      connected.complete((UnixChannel) context.channel());
     } else {
       fail(
           switch (said.status()) {
@@ -199,14 +261,7 @@ public final class CallStreamDialer extends ChannelInboundHandlerAdapter {
 
   private void fail(DialException.Why why, String message) {
     connected.completeExceptionally(
-        new DialException(
-            why,
-            "call stream at "
-                + target.address().getAddress().getHostAddress()
-                + ":"
-                + target.address().getPort()
-                + " "
-                + message));
+        new DialException(why, "call stream at " + where + " " + message));
   }
 
   /** The end of a connection that breaks when its handshake is over. */

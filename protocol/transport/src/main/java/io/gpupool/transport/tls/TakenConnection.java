@@ -6,8 +6,8 @@ import io.gpupool.transport.EarlyBytes;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.UnixChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -30,7 +30,7 @@ public record TakenConnection(
    *
    * @return completed on the channel's event loop
    */
-  public static CompletableFuture<TakenConnection> of(EpollSocketChannel channel) {
+  public static CompletableFuture<TakenConnection> of(UnixChannel channel) {
     CompletableFuture<TakenConnection> taken = new CompletableFuture<>();
     // Not from within a handler that is being removed.
     channel
@@ -55,7 +55,7 @@ public record TakenConnection(
   }
 
   /** Takes the connection in one step, so that the event loop reads nothing in between. */
-  private static TakenConnection take(EpollSocketChannel channel) throws IOException {
+  private static TakenConnection take(UnixChannel channel) throws IOException {
     Rest rest = new Rest();
     channel.pipeline().addLast(rest);
     EarlyBytes early = channel.pipeline().get(EarlyBytes.class);
