@@ -155,7 +155,9 @@ final class ProgramStreams {
             .put("server", lease.pool().address().toString());
     for (int link = 0; link < sessions.size(); link++) {
       StreamSeal seal = sessions.get(link).seal();
-      if (seal != null && !isLocal(link)) {
+      if (isLocal(link)) {
+        answer.put("local." + link, 1);
+      } else if (seal != null) {
         answer.put("secret." + link, seal.secret().hex());
       }
     }

@@ -47,6 +47,7 @@ final class SessionResumption {
   private @Nullable CompletableFuture<UnixChannel> dialing;
   private @Nullable StreamGuard guard;
   private @Nullable SealSecret secret;
+  private boolean isLocal;
   private boolean handed;
   private boolean left;
 
@@ -122,6 +123,7 @@ final class SessionResumption {
     boolean relay = agent.options().relay();
     // From here on it is not this class's to close.
     dialing = null;
+    isLocal = local;
     secret = local ? null : resumed.secret();
     try {
       guard(new GuardedStream(connection, resumed.callStream().address(), true));
@@ -162,6 +164,7 @@ final class SessionResumption {
         TextMessage.ofType("resumed")
             .put("protocol", Versions.LOCAL_PROTOCOL)
             .putIfPresent("secret", secret == null ? null : secret.hex())
+            .putIfPresent("local", isLocal ? "1" : null)
             .build();
     program.pipeline().remove(TextMessageDecoder.class);
     program.write(TextMessageDecoder.encode(answer));

@@ -33,7 +33,7 @@ record StreamConnector(AgentOptions options, EventLoop loop) {
    */
   CompletableFuture<UnixChannel> dial(
       CallStreamDialer.Target target, @Nullable LocalSocketName local, ClientHello hello) {
-    UnixAddress address = local == null ? null : options.localSocket(local).orElse(null);
+    UnixAddress address = local == null ? null : options.sockets().ofServer(local).orElse(null);
     return address == null
         ? CallStreamDialer.dial(target, hello, loop)
         : CallStreamDialer.dial(address, target, hello, loop);

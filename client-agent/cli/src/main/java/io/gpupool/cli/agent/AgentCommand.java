@@ -3,6 +3,7 @@ package io.gpupool.cli.agent;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.SecurityOptions;
@@ -71,15 +72,14 @@ public final class AgentCommand implements Callable<Integer> {
             .orElseGet(AgentSocket::toCreate);
     AgentOptions options =
         new AgentOptions(
-            address,
+            new AgentSockets(address, localSockets),
             Optional.ofNullable(pool).or(Environment::pool).map(PoolAddress::parse).orElse(null),
             Environment.token(),
             security.following(),
             Environment.wish(),
             relay,
             null,
-            anyUser,
-            localSockets);
+            anyUser);
     Optional<OtlpCollector> collector = metrics.collector();
     try (Agent agent = Agent.start(options, EventLoops.create("gpupool-agent", 1));
         ProcessMeters _ = collector.map(to -> measured(agent, to)).orElse(null)) {

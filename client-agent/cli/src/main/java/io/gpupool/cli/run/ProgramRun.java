@@ -3,6 +3,7 @@ package io.gpupool.cli.run;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.cli.AgentSocket;
 import io.gpupool.cli.CommandHolder;
 import io.gpupool.cli.Environment;
@@ -99,15 +100,14 @@ public final class ProgramRun {
     UnixAddress socket = new UnixAddress("@gpupool-run-" + UUID.randomUUID());
     AgentOptions agentOptions =
         new AgentOptions(
-            socket,
+            new AgentSockets(socket, AgentSocket.SYSTEM_FOLDER),
             pool,
             Environment.token(),
             security,
             LeaseOptions.NOTHING,
             options.relay(),
             null,
-            false,
-            AgentSocket.SYSTEM_FOLDER);
+            false);
     try (Agent agent = Agent.start(agentOptions, loops)) {
       // The program finds the agent's connection to the pool open.
       return onLease(

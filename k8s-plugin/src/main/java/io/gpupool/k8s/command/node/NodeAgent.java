@@ -3,6 +3,7 @@ package io.gpupool.k8s.command.node;
 
 import io.gpupool.agent.Agent;
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.k8s.command.process.PoolConnections;
@@ -19,6 +20,9 @@ import java.nio.file.Path;
  * knows the agent. Started and closed by any thread.
  */
 final class NodeAgent implements AutoCloseable {
+  /** The folder beside the agent's socket in which servers of the node have theirs. */
+  private static final String STREAMS = "streams";
+
   private final Agent agent;
 
   private NodeAgent(Agent agent) {
@@ -34,7 +38,7 @@ final class NodeAgent implements AutoCloseable {
   static NodeAgent start(Path socket, PoolConnections pool, PodTokens tokens) throws IOException {
     AgentOptions options =
         new AgentOptions(
-            new UnixAddress(socket.toString()),
+            new AgentSockets(new UnixAddress(socket.toString()), socket.resolveSibling(STREAMS)),
             pool.address(),
             null,
             pool.security(),

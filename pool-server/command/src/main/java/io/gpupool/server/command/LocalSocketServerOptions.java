@@ -21,16 +21,16 @@ final class LocalSocketServerOptions {
   private @Nullable String place;
 
   LocalSocketOptions options() {
-    return of(Optional.ofNullable(place));
+    return of(place);
   }
 
   /** Returns the options of a server that is started without any. */
   static LocalSocketOptions ofEnvironment() {
-    return of(Optional.empty());
+    return of(null);
   }
 
-  private static LocalSocketOptions of(Optional<String> given) {
-    return given
+  private static LocalSocketOptions of(@Nullable String given) {
+    return Optional.ofNullable(given)
         .or(() -> Environment.variable("GPUPOOL_LOCAL_SOCKET"))
         .map(LocalSocketOptions::parse)
         .orElse(LocalSocketOptions.AUTO);

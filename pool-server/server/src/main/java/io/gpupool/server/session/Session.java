@@ -68,9 +68,7 @@ public final class Session implements LeasedSession, WorkerSession {
   private final HolderName client;
   private final DriverEnvironment environment;
   private final Principal principal;
-
   private final SessionPast past;
-
   private final SessionJoining joining;
   private final SessionRecording recording;
   private final Timers timers;
@@ -336,13 +334,17 @@ public final class Session implements LeasedSession, WorkerSession {
     int number = ++laterStreams;
     stream
         .accept(ServerHello.accepted(version), resumption.isPossible())
-        .whenComplete(
-            (fd, failure) -> control.execute(() -> accepted(number, fd, secret, failure)));
+        .whenComplete((fd, failure) ->
+            control.execute(() -> accepted(number, fd, stream.isLocal(), secret, failure)));
   }
 
   /** A later one may have been faster; then the program has given this one up. */
   private void accepted(
-      int number, FileDescriptor stream, @Nullable SealSecret secret, Throwable failure) {
+      int number,
+      FileDescriptor stream,
+      boolean local,
+      @Nullable SealSecret secret,
+      Throwable failure) {
     if (failure != null) {
       LOG.info(
           "lease {} session {}: its program's connection broke before it was resumed: {}",
@@ -350,7 +352,7 @@ public final class Session implements LeasedSession, WorkerSession {
           id.brief(),
           failure.getMessage());
     } else if (isServed() && number == laterStreams) {
-      worker().attach(stream, secret);
+      worker().attach(stream, local, secret);
       resumption.offered(this::end);
     } else {
       Detaching.closeQuietly(stream);
@@ -475,7 +477,7 @@ public final class Session implements LeasedSession, WorkerSession {
               local ? " over a local socket" : "");
       // Before the program can do anything that would be lost without it.
       recording.write(this, past);
-      worker().attach(stream, seal == null || local ? null : seal.secret());
+      worker().attach(stream, local, seal == null || local ? null : seal.secret());
       seal = null;
       joining.over();
     } else {
