@@ -24,9 +24,9 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 
 /**
- * A {@code gpupool server} on ports of its own, which takes call streams by TCP alone. Unless it is started as installed, it keeps no
- * spare workers and does without the JVM's second compiler, neither of which pays for a few short
- * programs.
+ * A {@code gpupool server} on ports of its own, which takes call streams by TCP alone. Unless it is
+ * started as installed, it keeps no spare workers and does without the JVM's second compiler,
+ * neither of which pays for a few short programs.
  */
 final class Pool implements AutoCloseable {
   /**

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.protobuf.ByteString;
 import io.gpupool.transport.EventLoops;
+import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFiles;
@@ -41,6 +42,8 @@ final class EchoPort implements AutoCloseable {
   private final ChannelGroup streams = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final EventLoopGroup loops = EventLoops.create("echo-port", 1);
   private final AtomicInteger breaking = new AtomicInteger();
+  private final AtomicInteger local = new AtomicInteger();
+  private final ChannelGroup sockets = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Channel server;
 
   EchoPort(TlsFiles files) throws IOException {
@@ -65,6 +68,23 @@ final class EchoPort implements AutoCloseable {
             .channel();
   }
 
+  /** Takes streams by a unix socket, too. */
+  void listen(UnixAddress address) {
+    sockets.add(
+        address.listen(
+            loops,
+            channel -> {
+              local.incrementAndGet();
+              streams.add(channel);
+              channel.pipeline().addLast(new Handshake());
+            }));
+  }
+
+  /** Returns how many streams have come by unix sockets. */
+  int localStreams() {
+    return local.get();
+  }
+
   int port() {
     return ((InetSocketAddress) server.localAddress()).getPort();
   }
@@ -86,6 +106,7 @@ final class EchoPort implements AutoCloseable {
   @Override
   public void close() {
     server.close();
+    sockets.close().awaitUninterruptibly();
     cut();
     loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }

@@ -18,6 +18,7 @@ import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
 import io.gpupool.transport.tls.TlsFiles;
@@ -86,6 +87,12 @@ final class ResumingPool implements AutoCloseable {
   volatile Answer answer = Answer.KEY;
   volatile String elsewhere = "";
 
+  /** The name of a socket of the server's machine. */
+  volatile String localSocket = "";
+
+  /** Whether call streams are opened by their own key, to be sealed. */
+  volatile boolean seals;
+
   /** The number of times for which the pool cannot close a session now. */
   final AtomicInteger closesUnavailable = new AtomicInteger();
 
@@ -106,6 +113,17 @@ final class ResumingPool implements AutoCloseable {
 
   PoolAddress address() {
     return new PoolAddress("127.0.0.1", port, !tls.areNone());
+  }
+
+  /** Takes call streams by a unix socket, which answers call by this name. */
+  void listen(String address, String name) {
+    streams.listen(new UnixAddress(address));
+    localSocket = name;
+  }
+
+  /** Returns how many call streams have come by unix sockets. */
+  int localStreams() {
+    return streams.localStreams();
   }
 
   /** Breaks all call streams. */
@@ -241,13 +259,18 @@ final class ResumingPool implements AutoCloseable {
       ByteString id = key().substring(0, 16);
       ByteString key = key();
       live.add(id.concat(key));
-      streams.accept(id, key);
+      OpenSessionReply.Builder opening = OpenSessionReply.newBuilder();
+      if (seals) {
+        opening.setSealSecret(key()).setConnectKey(key());
+      }
+      streams.accept(id, seals ? opening.getConnectKey() : key);
       reply.onNext(
-          OpenSessionReply.newBuilder()
+          opening
               .setSessionId(id)
               .setSessionKey(key)
               .setPeerKey(key())
               .setCallStreamPort(streams.port())
+              .setLocalSocket(localSocket)
               .setResumeWindowMillis(windowMillis)
               .addServers(LeaseServer.newBuilder().setName("a"))
               .build());
@@ -290,6 +313,7 @@ final class ResumingPool implements AutoCloseable {
       reply.onNext(
           ResumeSessionReply.newBuilder()
               .setResumeKey(key)
+              .setLocalSocket(localSocket)
               .setCallStreamPort(streams.port())
               .build());
       reply.onCompleted();

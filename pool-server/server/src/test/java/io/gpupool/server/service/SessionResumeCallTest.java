@@ -10,24 +10,31 @@ import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.options.LocalSocketOptions;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.service.SessionCalls.CallStreams;
 import io.gpupool.server.session.ServedSessions;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.state.LocalStore;
+import io.gpupool.server.stream.LocalSocket;
 import io.gpupool.server.view.ServerDirectory;
 import io.gpupool.server.view.ServerMode;
 import io.gpupool.server.worker.LinkedWorker;
+import io.gpupool.transport.EventLoops;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.netty.channel.EventLoopGroup;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class SessionResumeCallTest {
   private static final long HOUR_MILLIS = 3_600_000;
@@ -63,6 +70,25 @@ class SessionResumeCallTest {
     assertThat(call.answer(request().toBuilder().setServer("a").build(), blue).getResumeKey())
         .as("asked by the server's name")
         .isNotEqualTo(reply.getResumeKey());
+  }
+
+  @Test
+  void answer_programCanShareMemory_namesTheSocketOfThisMachine(@TempDir Path folder)
+      throws Exception {
+    LinkedWorker ignored = served.attach(session);
+    EventLoopGroup loops = EventLoops.create("local", 1);
+    LocalSocket socket =
+        LocalSocket.open(LocalSocketOptions.parse(folder.toString()), loops, (hello, stream) -> {})
+            .orElseThrow();
+    SessionResumeCall withSocket =
+        new SessionResumeCall(
+            call.sessions(), call.directory(), new CallStreams(7641, true, false, socket));
+    ResumeSessionRequest sharing = request().toBuilder().setCanShareMemory(true).build();
+    assertThat(withSocket.answer(sharing, blue).getLocalSocket()).isEqualTo(socket.toString());
+    assertThat(withSocket.answer(request(), blue).getLocalSocket()).isEmpty();
+    assertThat(call.answer(sharing, blue).getLocalSocket()).isEmpty();
+    socket.close();
+    loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }
 
   @Test

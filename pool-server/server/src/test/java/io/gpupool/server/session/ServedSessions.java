@@ -113,7 +113,12 @@ public final class ServedSessions {
 
   /** Connects the program of a session that was opened, and the worker that it gets. */
   public LinkedWorker attach(Session session) {
-    connect(new ClientHello(1, 1, session.id(), session.key()));
+    return attach(session, session.key(), false);
+  }
+
+  /** The same by a key, and perhaps by the socket of this machine. */
+  LinkedWorker attach(Session session, SessionKey key, boolean isLocal) {
+    connect(new ClientHello(1, 1, session.id(), key), isLocal);
     return new LinkedWorker(session.worker());
   }
 
@@ -124,14 +129,29 @@ public final class ServedSessions {
 
   /** Connects somebody; returns the answer. */
   public ServerHello connect(ClientHello hello) {
-    Answer answer = new Answer();
+    return connect(hello, false);
+  }
+
+  /** The same, perhaps by the socket of this machine. */
+  ServerHello connect(ClientHello hello, boolean isLocal) {
+    Answer answer = new Answer(isLocal);
     sessions.join(hello, answer);
     return answer.given == null ? ServerHello.accepted(1) : answer.given;
   }
 
   /** A connection that is handed over as soon as it is accepted. */
   private static final class Answer implements CallStream {
+    private final boolean isLocal;
     private @Nullable ServerHello given;
+
+    Answer(boolean isLocal) {
+      this.isLocal = isLocal;
+    }
+
+    @Override
+    public boolean isLocal() {
+      return isLocal;
+    }
 
     @Override
     public void refuse(ServerHello answer) {

@@ -11,6 +11,7 @@ import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.tenant.Tokens;
 import io.gpupool.server.worker.LinkedWorker;
 import io.gpupool.wire.ClientHello;
+import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
@@ -18,7 +19,9 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -52,6 +55,34 @@ class SessionResumeTest {
         .satisfies(message ->
             assertThat(message.get("resumeWindow"))
                 .hasValue(Long.toString(session.lease().resumeWindowMillis())));
+  }
+
+  /** The kernel of one machine carries a local stream, whatever the server's port speaks. */
+  @Test
+  void attach_sessionIsSealed_workerGetsTheSecretOfStreamsOverTcpAlone() throws Exception {
+    for (boolean isLocal : new boolean[] {false, true}) {
+      Session sealed = served.open(blue);
+      StreamSeal seal = served.sessions.seal(sealed);
+      LinkedWorker its = served.attach(sealed, seal.key(), isLocal);
+      assertSecret(its, isLocal ? null : seal.secret());
+      sealed.onMessage(CUT);
+      SessionKey key = served.sessions.resume(sealed, blue).orElseThrow();
+      SealSecret next = served.sessions.sealNext(sealed);
+      assertThat(served.connect(ClientHello.resuming(1, 1, sealed.id(), key), isLocal).isAccepted())
+          .isTrue();
+      assertSecret(its, isLocal ? null : next);
+    }
+  }
+
+  private static void assertSecret(LinkedWorker worker, @Nullable SealSecret secret) {
+    assertThat(worker.texts())
+        .filteredOn(message -> message.type().equals("attach"))
+        .singleElement()
+        .satisfies(message -> {
+          assertThat(message.get("secret"))
+              .isEqualTo(Optional.ofNullable(secret).map(SealSecret::hex));
+          assertThat(message.get("local").isPresent()).isEqualTo(secret == null);
+        });
   }
 
   @Test

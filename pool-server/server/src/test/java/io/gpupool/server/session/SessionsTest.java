@@ -65,6 +65,14 @@ class SessionsTest {
     assertThat(join(session, seal.key(), true)).isEqualTo(ServerHello.ACCEPTED);
   }
 
+  /** Workers of other servers prove who they are to the port alone, by their certificates. */
+  @Test
+  void join_peerByTheSocketOfThisMachine_isRefused() throws Exception {
+    Session session = session(HOUR_MILLIS);
+    ClientHello hello = new ClientHello(1, 1, 1, session.id(), session.peerKey());
+    assertThat(join(hello, false, true)).isEqualTo(ServerHello.BAD_SESSION);
+  }
+
   @Test
   void join_inClearTextWhereTlsIsSpokenAndNotSealed_isRefused() throws Exception {
     Session session = session(HOUR_MILLIS);
@@ -167,10 +175,19 @@ class SessionsTest {
   }
 
   private int join(Session session, SessionKey key, boolean needsSeal) {
+    return join(new ClientHello(1, 1, session.id(), key), needsSeal, false);
+  }
+
+  private int join(ClientHello hello, boolean needsSeal, boolean isLocal) {
     int[] status = new int[1];
     sessions.join(
-        new ClientHello(1, 1, session.id(), key),
+        hello,
         new CallStream() {
+          @Override
+          public boolean isLocal() {
+            return isLocal;
+          }
+
           @Override
           public boolean needsSeal() {
             return needsSeal;
