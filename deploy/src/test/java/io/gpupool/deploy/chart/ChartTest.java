@@ -97,6 +97,37 @@ class ChartTest {
         .hasMessageContaining("imagePolicy");
   }
 
+  /**
+   * A server that could write to the agent's folder could replace the shim of the node's programs.
+   */
+  @Test
+  void server_onNodesWithAgents_hasAFolderForItsSocketAndNoMoreOfTheAgents() {
+    PodSpec server = Chart.of(Chart.NEWEST).release().server();
+    assertThat(Release.arguments(server)).contains("--local-socket=/run/gpupool/streams");
+    assertThat(Release.container(server).getVolumeMounts())
+        .filteredOn(mount -> mount.getName().equals("agent"))
+        .singleElement()
+        .satisfies(mount -> {
+          assertThat(mount.getMountPath()).isEqualTo("/run/gpupool/streams");
+          assertThat(mount.getSubPath()).isEqualTo("streams");
+        });
+    assertThat(server.getInitContainers()).hasSize(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{server: {localStreams: false}}",
+        "{node: {enabled: false}}",
+        "{node: {seLinuxOptions: {type: spc_t}}}"
+      })
+  void server_withoutAFolderToShare_hasNoSocket(String values) {
+    PodSpec server = Chart.of(Chart.NEWEST).values(values).release().server();
+    assertThat(Release.arguments(server)).noneMatch(text -> text.startsWith("--local-socket"));
+    assertThat(server.getInitContainers()).isNullOrEmpty();
+    assertThat(server.getVolumes()).noneMatch(volume -> volume.getHostPath() != null);
+  }
+
   @Test
   void claims_switchedOn_haveClassRightsAndOptions() {
     Release release =
@@ -183,6 +214,9 @@ class ChartTest {
     for (PodSpec pod : List.of(release.controller(), release.server())) {
       assertThat(pod.getSecurityContext().getRunAsNonRoot()).isTrue();
       assertThat(Release.container(pod).getSecurityContext().getCapabilities().getAdd()).isEmpty();
+    }
+    Release apart = Chart.of(Chart.NEWEST).values("{server: {localStreams: false}}").release();
+    for (PodSpec pod : List.of(release.controller(), apart.server())) {
       assertThat(pod.getVolumes()).extracting(Volume::getHostPath).containsOnlyNulls();
     }
     assertThat(Release.container(release.node()).getSecurityContext().getCapabilities().getAdd())
