@@ -6,8 +6,8 @@
 #                      target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/nvrtc ->
 #                      target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
-#   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects; some of them twice, the
-#                      second time with call streams that are sealed
+#   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects; some of them again with
+#                      call streams that are sealed, and with such in shared memory
 #   build.sh program SOURCE OUT   an executable under the same conditions
 #   build.sh tidy                 runs clang-tidy on the sources of the library and its tests; see .clang-tidy
 #   build.sh check LIB            says what in LIB needs a newer glibc or another library
@@ -310,8 +310,12 @@ run_tests() {
     # shellcheck disable=SC2046,SC2086
     $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) ${cipher:-} -ldl
     run_test "$name" "$objects/test/$name"
-    case " ${sealed_tests:-} " in
-      *" $name "*) run_test "$name-sealed" env PEER_SEALED=1 "$objects/test/$name" ;;
+    case " ${stream_tests:-} " in
+      *" $name "*)
+        program=$objects/test/$name
+        run_test "$name-sealed" env PEER_SEALED=1 "$program"
+        run_test "${program##*/}-shared" env PEER_SHARED=1 "$program"
+        ;;
     esac
   done
   [ -z "$failed" ] || die "C tests failed:$failed"
@@ -373,8 +377,8 @@ case "${1:-}" in
     link_library
     check target/libcuda.so.1
     link_preload
-    link_nvml "$objects/transport/agent.o $objects/transport/agent_socket.o $objects/transport/text_message.o \
-      $objects/core/log.o" -Wl,--version-script=src/nvml.map
+    link_nvml "$objects/transport/agent.o $objects/transport/agent_socket.o \
+      $objects/transport/stream_terms.o $objects/transport/text_message.o $objects/core/log.o" -Wl,--version-script=src/nvml.map
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     ;;
   tidy) tidy ;;
@@ -382,7 +386,7 @@ case "${1:-}" in
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
     copy_libcrypto
     cipher=$objects/libcrypto.a
-    sealed_tests='connections_test copies_test resume_begin_test resume_end_test resume_test session_test threads_test'
+    stream_tests='connections_test copies_test resume_begin_test resume_end_test resume_test session_test threads_test'
     run_tests
     ;;
   coverage)

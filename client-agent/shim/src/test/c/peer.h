@@ -137,6 +137,11 @@ static inline void peer_accept(struct peer *peer, int agent) {
     snprintf(name, sizeof name, "secret.%u", i);
     text_add(message, name, secret);
   }
+  for (uint32_t i = 0; peer_shares() && i < (peer->connections ? peer->connections : 1); i++) {
+    char name[32];
+    snprintf(name, sizeof name, "local.%u", i);
+    text_add(message, name, "1");
+  }
   text_send(message, agent);
   free(message);
   atomic_fetch_add(&peer->sessions, 1);
@@ -159,6 +164,7 @@ static inline void peer_begin(struct peer *peer, int agent, uint32_t connection,
     session->stream = pair[0];
   }
   if (peer_is_sealed()) session->stream = peer_seal_stream(session->stream, secret, 0);
+  if (peer_shares()) session->stream = peer_share_stream(session->stream, peer_send_descriptor);
   pthread_t thread;
   if (pthread_create(&thread, NULL, peer_worker, session) != 0) abort();
   pthread_detach(thread);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "peer_seal.h"
+#include "peer_shared.h"
 #include "peer_wire.h"
 
 #include <pthread.h>
@@ -261,6 +262,7 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
     peer_next_secret(secret, digits);
     pair[0] = peer_seal_stream(pair[0], secret, sizeof peerResume.resumed);
   }
+  if (peer_shares()) pair[0] = peer_share_stream(pair[0], peer_send_descriptor);
   pthread_mutex_lock(&resuming->lock);
   if (resuming->next >= 0) close(resuming->next);
   resuming->next = pair[0];
@@ -269,6 +271,7 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   pthread_mutex_unlock(&resuming->lock);
   text_add(message, "type", "resumed");
   if (*digits) text_add(message, "secret", digits);
+  if (peer_shares()) text_add(message, "local", "1");
   text_add(message, "protocol", "1");
   text_send(message, agent);
   peer_send_descriptor(agent, pair[1]);

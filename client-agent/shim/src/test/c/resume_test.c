@@ -3,6 +3,7 @@
 #include "peer_context.h"
 #include "transport/connection.h"
 #include "transport/control.h"
+#include "transport/shared_stream.h"
 
 #include <stdatomic.h>
 
@@ -249,7 +250,9 @@ static void acknowledgement_halfWrittenAtACut_isNotGoneOnWithOnTheNextStream(voi
   lock_take(&connection->ring.role);
   memcpy(retained->control, &frame, sizeof frame);
   retained->controlLeft = sizeof frame - WRITTEN;
-  CHECK(send(connection->stream, &frame, WRITTEN, MSG_NOSIGNAL) == WRITTEN);
+  struct iovec half = {&frame, WRITTEN};
+  CHECK((connection->shared.on ? shared_send(connection, connection->stream, &half, 1)
+                               : send(connection->stream, &frame, WRITTEN, MSG_NOSIGNAL)) == WRITTEN);
   cut();
   lock_release(&connection->ring.role);
   CHECK_OK(cuCtxSynchronize());

@@ -124,14 +124,6 @@ static void describe_connection(struct text_message *answer, uint32_t connection
   connection_get(answer, "peer_key", connection, attached->peerKey, sizeof attached->peerKey);
 }
 
-/** Reads with which secrets the streams are sealed; they are numbered even if there is one connection. */
-static void describe_seals(struct text_message *answer, struct attachment *attachment) {
-  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
-    char *secret = attachment->connections[i].secret;
-    connection_get(answer, "secret", i, secret, SEAL_TEXT_BYTES);
-  }
-}
-
 /** Reads what resumes the sessions; the keys are numbered even if there is one connection. */
 static void describe_resuming(struct text_message *answer, struct attachment *attachment) {
   char window[16];
@@ -180,7 +172,10 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
     describe_connection(answer, *streams ? i : UINT32_MAX, &attachment->connections[i]);
   }
-  describe_seals(answer, attachment);
+  // They are numbered even if there is one connection.
+  for (uint32_t i = 0; i < attachment->connectionCount; i++) {
+    stream_terms_get(answer, i, &attachment->connections[i].terms);
+  }
   if (!relayed) describe_resuming(answer, attachment);
   if (relayed) {
     attachment->connections[0].stream = attachment->agent;
@@ -238,8 +233,7 @@ CUresult agent_attach(struct attachment *attachment, char *problem, size_t probl
   snprintf(problem, problemBytes, "no memory to ask the agent");
   if (message) {
     agent_describe(message, "attach");
-    text_add(message, "seals", "1");
-    text_add(message, "shares", "1");
+    stream_terms_offer(message);
     add_driver_environment(message);
     result = CUDA_ERROR_SYSTEM_NOT_READY;
     snprintf(problem, problemBytes, "the agent hung up without an answer: look at the agent's log");

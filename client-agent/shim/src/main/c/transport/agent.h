@@ -4,12 +4,10 @@
 
 #include "core/driver.h"
 #include "transport/agent_socket.h"
+#include "transport/stream_terms.h"
 #include "transport/text_message.h"
 
-enum {
-  MAX_CONNECTIONS = 16,  // of one session
-  SEAL_TEXT_BYTES = 72,
-};
+enum { MAX_CONNECTIONS = 16 };  // of one session
 
 /** One connection as the agent describes it. */
 struct attached_connection {
@@ -18,7 +16,7 @@ struct attached_connection {
   char session[64];
   char address[256];  // where other servers reach this one; of several connections only
   char peerKey[80];   // what they show it; of several connections only
-  char secret[SEAL_TEXT_BYTES];  // with which the call stream is sealed; empty: it is not
+  struct stream_terms terms;
   char sessionKey[80];  // what resumes the session; only with a resume window
 };
 

@@ -19,8 +19,7 @@ static void describe(struct text_message *message, const struct cut *cut) {
   text_add(message, "server", cut->server);
   text_add(message, "resume_window", window);
   text_add(message, "holds", "0");
-  text_add(message, "seals", "1");
-  text_add(message, "shares", "1");
+  stream_terms_offer(message);
 }
 
 static enum resume_answer refusal(const struct text_message *answer, char *problem, size_t problemBytes) {
@@ -33,7 +32,7 @@ static enum resume_answer refusal(const struct text_message *answer, char *probl
 }
 
 /** Asks on a connection to the agent. */
-static enum resume_answer ask(struct text_message *message, struct cut *cut, int agent, char *secret, char *problem,
+static enum resume_answer ask(struct text_message *message, struct cut *cut, int agent, struct stream_terms *terms, char *problem,
                               size_t problemBytes) {
   char type[32];
   describe(message, cut);
@@ -45,14 +44,14 @@ static enum resume_answer ask(struct text_message *message, struct cut *cut, int
     snprintf(problem, problemBytes, "the agent answers '%s': it is of a version that cannot resume", type);
     return RESUME_NEVER;
   }
-  text_get(message, "secret", secret, SEAL_TEXT_BYTES);
+  stream_terms_get(message, UINT32_MAX, terms);
   int stream = agent_receive_descriptor(agent);
   if (stream < 0) return RESUME_LATER;
   atomic_store(&cut->stream, stream);
   return RESUME_GRANTED;
 }
 
-enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char secret[SEAL_TEXT_BYTES],
+enum resume_answer agent_resume(struct connection *connection, long patienceMillis, struct stream_terms *terms,
                                 char *problem, size_t problemBytes) {
   struct cut *cut = &connection->cut;
   struct text_message *message = malloc(sizeof *message);
@@ -64,7 +63,7 @@ enum resume_answer agent_resume(struct connection *connection, long patienceMill
   int agent = agent_connect_now(patienceMillis, problem, problemBytes);
   if (agent >= 0) {
     atomic_store(&cut->agent, agent);
-    answer = ask(message, cut, agent, secret, problem, problemBytes);
+    answer = ask(message, cut, agent, terms, problem, problemBytes);
     atomic_store(&cut->agent, -1);
     close(agent);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "transport/connection.h"
+#include "transport/stream_terms.h"
 
 enum resume_answer {
   RESUME_GRANTED,
@@ -11,8 +12,8 @@ enum resume_answer {
 };
 
 /**
- * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor, and it is sealed with
- * `secret` unless that is empty. Else `problem` says why not.
+ * Asks for a stream of a connection's session. Granted, connection->cut has its descriptor, with these
+ * terms. Else `problem` says why not.
  */
-enum resume_answer agent_resume(struct connection *connection, long patienceMillis, char secret[SEAL_TEXT_BYTES],
+enum resume_answer agent_resume(struct connection *connection, long patienceMillis, struct stream_terms *terms,
                                 char *problem, size_t problemBytes);

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 struct connection connections[MAX_CONNECTIONS];
 uint32_t connectionCount = 1;
@@ -11,6 +12,8 @@ static void reset(struct connection *connection) {
   uint8_t *ringBytes = connection->ring.bytes, *readBytes = connection->reader.buffer;
   struct segment *segments = connection->retained.segments;
   struct seal seal = connection->seal;
+  // The memory itself was not handed down.
+  if (connection->shared.on) close(connection->shared.file);
   memset(connection, 0, sizeof *connection);
   connection->ring.bytes = ringBytes;
   connection->ring.skipFrom = UINT64_MAX;

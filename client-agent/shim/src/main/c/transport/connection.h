@@ -6,6 +6,7 @@
 
 #include "core/driver.h"
 #include "core/lock.h"
+#include "rings/byte_ring.h"
 #include "seal/record.h"
 #include "transport/agent.h"
 
@@ -195,6 +196,16 @@ struct seal {
   uint32_t part;  // bytes of a record that is still to come
 };
 
+/** The memory that a connection shares with its worker, if they are on one machine. */
+struct shared {
+  bool on;
+  int file;
+  uint8_t *memory;
+  struct byte_ring requests;  // of the thread that writes
+  struct byte_ring answers;   // of the thread that reads
+  _Atomic bool look;          // at the socket, by the next receipt
+};
+
 struct connection {
   struct ring ring;
   struct writer writer __attribute__((aligned(64)));
@@ -204,6 +215,7 @@ struct connection {
   struct acknowledgement acknowledgement;
   struct cut cut;
   struct seal seal;
+  struct shared shared;
   int stream;  // descriptor of the call stream
 };
 
@@ -214,6 +226,12 @@ extern uint32_t connectionCount;
 
 /** The connection of a context, or of none: then only the upper bits of its number are set. */
 static inline struct connection *connection_of(uint16_t context) { return &connections[context >> CONNECTION_SHIFT]; }
+
+/** Returns whether memory is the shim's own, and so can be read. */
+static inline bool connection_owns(const struct connection *connection, const void *address) {
+  uintptr_t at = (uintptr_t)address, ring = (uintptr_t)connection->ring.bytes, own = (uintptr_t)connections;
+  return at - ring < RING_BYTES || at - own < sizeof connections;
+}
 
 /** Returns whether the session on a connection outlives it. */
 static inline bool connection_resumable(const struct connection *connection) {

@@ -3,6 +3,8 @@
 
 #include "transport/cut.h"
 #include "transport/sealed_stream.h"
+#include "transport/session_state.h"
+#include "transport/shared_stream.h"
 #include "transport/stream_options.h"
 
 #include <errno.h>
@@ -53,6 +55,8 @@ static int failed(struct connection *connection, ssize_t count, bool wait) {
     return wait;
   } else if (errno == EBADMSG && connection->seal.on) {
     sealed_altered();
+  } else if (errno == EPROTO && connection->shared.on) {
+    session_malformed("positions that lie outside of the memory it shares");
   } else {
     cut_report(connection, strerror(errno));
   }
@@ -79,7 +83,9 @@ int receive_some(struct connection *connection, bool wait) {
   message.msg_iovlen = (size_t)receive_vector(connection, vector);
   // Waking a thread costs the sender, too, and each of its segments would do it.
   if (wait && reader->left >= GATHERING_BYTES) stream_wake_for(connection, GATHERED_BYTES);
-  ssize_t count = recvmsg(connection->stream, &message, wait ? 0 : MSG_DONTWAIT);
+  ssize_t count = connection->shared.on
+                      ? shared_receive(connection, connection->stream, vector, (int)message.msg_iovlen, wait)
+                      : recvmsg(connection->stream, &message, wait ? 0 : MSG_DONTWAIT);
   if (count < 0 && errno == EFAULT && message.msg_iovlen == 2) {
     // The program's memory cannot be written: let the bytes go by.
     reader->to = NULL;

@@ -13,6 +13,8 @@
 #include "transport/sealed_stream.h"
 #include "transport/sender.h"
 #include "transport/session_state.h"
+#include "transport/shared_stream.h"
+#include "transport/stream_begin.h"
 #include "transport/stream_options.h"
 
 #include <errno.h>
@@ -57,10 +59,11 @@ static bool ended_by_agent(void) {
   return true;
 }
 
-static bool receive_all(int stream, void *to, size_t bytes) {
+static bool receive_all(struct connection *connection, int stream, void *to, size_t bytes) {
   uint8_t *at = to;
   while (bytes) {
-    ssize_t got = recv(stream, at, bytes, 0);
+    struct iovec rest = {at, bytes};
+    ssize_t got = connection->shared.on ? shared_receive(connection, stream, &rest, 1, true) : recv(stream, at, bytes, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     at += got;
@@ -77,8 +80,12 @@ struct first_answer {
 
 /** Sends the first frame. */
 static bool send_first(struct connection *connection, int stream, const struct resume_request *request) {
-  return connection->seal.on ? sealed_send_one(connection, stream, request, sizeof *request)
-                             : send(stream, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request;
+  if (connection->seal.on) return sealed_send_one(connection, stream, request, sizeof *request);
+  if (connection->shared.on) {
+    const struct iovec all = {(void *)request, sizeof *request};
+    return shared_send(connection, stream, &all, 1) == sizeof *request;
+  }
+  return send(stream, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request;
 }
 
 /** Receives the first frame, which is cut to size. */
@@ -91,11 +98,11 @@ static bool receive_first(struct connection *connection, int stream, struct firs
     if (got > 0) memset((char *)answer + got, 0, sizeof *answer - (size_t)got);
     return got >= (ssize_t)sizeof *header;
   }
-  if (!receive_all(stream, &answer->header, sizeof *header)) return false;
+  if (!receive_all(connection, stream, &answer->header, sizeof *header)) return false;
   bool known = header->kind == ANSWER_FATAL || header->kind == ANSWER_RESUMED;
   if (!known || header->length < sizeof *header) return true;
   size_t bytes = header->length - sizeof *header;
-  return receive_all(stream, answer->rest, bytes < CONNECTION_TEXT_BYTES ? bytes : CONNECTION_TEXT_BYTES) ||
+  return receive_all(connection, stream, answer->rest, bytes < CONNECTION_TEXT_BYTES ? bytes : CONNECTION_TEXT_BYTES) ||
          header->kind == ANSWER_FATAL;
 }
 
@@ -119,7 +126,6 @@ static bool agree(struct connection *connection, int stream) {
   struct first_answer answer;
   const struct answer_header *header = &answer.header;
   uint64_t position;
-  agent_limit_waits(stream, patience_millis(connection));
   if (!send_first(connection, stream, &request) || !receive_first(connection, stream, &answer)) return false;
   if (header->kind == ANSWER_FATAL && header->length >= sizeof *header) {
     session_lose(header->result > 0 ? header->result : CUDA_ERROR_DEVICE_UNAVAILABLE, answer.rest);
@@ -159,13 +165,15 @@ static bool attempt(struct connection *connection, char *problem) {
   struct cut *cut = &connection->cut;
   // First, so that the agent watches the new stream for the program.
   hold_renew(patience_millis(connection));
-  char secret[SEAL_TEXT_BYTES] = "";
-  enum resume_answer answer = agent_resume(connection, patience_millis(connection), secret, problem, PROBLEM_BYTES);
+  struct stream_terms terms = {0};
+  enum resume_answer answer = agent_resume(connection, patience_millis(connection), &terms, problem, PROBLEM_BYTES);
   if (answer == RESUME_NEVER && !ended_by_agent()) lose(connection, problem);
   bool resumed = false;
   if (answer == RESUME_GRANTED && session_alive()) {
     snprintf(problem, PROBLEM_BYTES, "the new connection broke, too");
-    resumed = sealed_begin(connection, secret) && agree(connection, atomic_load(&cut->stream)) && replace(connection);
+    int stream = atomic_load(&cut->stream);
+    agent_limit_waits(stream, patience_millis(connection));
+    resumed = stream_begin(connection, stream, &terms) && agree(connection, stream) && replace(connection);
   }
   close_attempt(cut);
   return resumed;

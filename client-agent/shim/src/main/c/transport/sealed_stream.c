@@ -79,12 +79,6 @@ static size_t readable(const void *from, size_t bytes) {
   return whole == count ? bytes : whole ? (uintptr_t)remote[whole].iov_base - (uintptr_t)from : 0;
 }
 
-/** Returns whether memory is the shim's own. */
-static bool is_own(const struct connection *connection, const struct iovec *part) {
-  uintptr_t at = (uintptr_t)part->iov_base, ring = (uintptr_t)connection->ring.bytes, own = (uintptr_t)connections;
-  return at - ring < RING_BYTES || at - own < sizeof connections;
-}
-
 /** Cuts buffers to what one filling takes and can be read; answers its length. */
 static size_t cut_to_size(struct connection *connection, struct iovec *vector, int *count, bool *faulted) {
   size_t total = 0;
@@ -93,7 +87,7 @@ static size_t cut_to_size(struct connection *connection, struct iovec *vector, i
     struct iovec *part = &vector[used++];
     size_t room = BATCH_RECORDS * SEAL_CONTENT_BYTES - total;
     if (part->iov_len > room) part->iov_len = room;
-    size_t whole = is_own(connection, part) ? part->iov_len : readable(part->iov_base, part->iov_len);
+    size_t whole = connection_owns(connection, part->iov_base) ? part->iov_len : readable(part->iov_base, part->iov_len);
     if (whole < part->iov_len) {
       if (!total && !whole) {
         size_t page = PAGE_BYTES - (uintptr_t)part->iov_base % PAGE_BYTES;

@@ -14,8 +14,8 @@
 #include "transport/replies.h"
 #include "transport/resume.h"
 #include "transport/ring.h"
-#include "transport/sealed_stream.h"
 #include "transport/sender.h"
+#include "transport/stream_begin.h"
 #include "transport/stream_options.h"
 #include "transport/visible_devices.h"
 #include "transport/watch.h"
@@ -118,8 +118,9 @@ static CUresult attach(void) {
   for (uint32_t i = 0; i < connectionCount; i++) {
     connections[i].stream = attachment->connections[i].stream;
     stream_options(connections[i].stream, attachment->resumeWindow != 0);
+    agent_limit_waits(connections[i].stream, 1000L * agent_patience());
     opened &= ring_open(&connections[i]) && reader_open(&connections[i]) &&
-              sealed_begin(&connections[i], attachment->connections[i].secret);
+              stream_begin(&connections[i], connections[i].stream, &attachment->connections[i].terms);
   }
   opened = opened && resume_enable(attachment);
   set_state(SESSION_ATTACHED);

@@ -38,7 +38,7 @@ bool stream_is_silent(int stream) {
 
 void stream_wake_for(struct connection *connection, int bytes) {
   struct reader *reader = &connection->reader;
-  if (reader->wakesFor == bytes) return;
+  if (reader->wakesFor == bytes || connection->shared.on) return;
   set(connection->stream, SOL_SOCKET, SO_RCVLOWAT, bytes);
   reader->wakesFor = bytes;
 }

@@ -8,6 +8,7 @@
 #include "transport/retained.h"
 #include "transport/sealed_stream.h"
 #include "transport/session_state.h"
+#include "transport/shared_stream.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -49,6 +50,7 @@ static void advance(struct iovec **vector, int *count, size_t sent) {
 }
 
 static ssize_t send_once(struct connection *connection, struct iovec *vector, int count) {
+  if (connection->shared.on) return shared_send(connection, connection->stream, vector, count);
   struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)count};
   return sendmsg(connection->stream, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

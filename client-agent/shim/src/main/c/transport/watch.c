@@ -6,6 +6,7 @@
 #include "transport/hold.h"
 #include "transport/reader.h"
 #include "transport/session_state.h"
+#include "transport/shared_stream.h"
 #include "transport/stream_options.h"
 
 #include <poll.h>
@@ -24,6 +25,7 @@ static void watch(struct connection *connection) {
   }
   // What is there may be the reason for the end.
   while (session_alive() && has_ended(connection) && reader_begin(connection)) {
+    shared_look(connection);
     reader_take(connection);
     reader_end(connection);
   }

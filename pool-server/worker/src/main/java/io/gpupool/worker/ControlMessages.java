@@ -96,6 +96,9 @@ final class ControlMessages {
   private ProgramConnection connection(TextMessage message) throws IOException, WireException {
     int stream = descriptor();
     Optional<String> secret = message.get("secret");
+    if (message.get("local").isPresent()) {
+      return ProgramConnection.sharing(stream);
+    }
     if (secret.isEmpty()) {
       return ProgramConnection.clear(stream);
     }

@@ -4,6 +4,7 @@ package io.gpupool.worker.os;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
@@ -20,6 +21,7 @@ public final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
   private static final VarHandle INT = JAVA_INT.varHandle();
+  private static final VarHandle LONG = JAVA_LONG.varHandle();
 
   private Memory() {}
 
@@ -54,6 +56,36 @@ public final class Memory {
   /** As {@link #putInt}, of an aligned int that another thread or a device reads. */
   public static void putIntRelease(long address, int value) {
     INT.setRelease(ALL, address, value);
+  }
+
+  /** Reads an aligned int that another process writes, in one order with other such accesses. */
+  public static int getIntVolatile(long address) {
+    return (int) INT.getVolatile(ALL, address);
+  }
+
+  /** As {@link #putInt}, in the same order. */
+  public static void putIntVolatile(long address, int value) {
+    INT.setVolatile(ALL, address, value);
+  }
+
+  /** Puts an aligned int and returns what was there, in the same order. */
+  public static int getAndSetInt(long address, int value) {
+    return (int) INT.getAndSet(ALL, address, value);
+  }
+
+  /** Reads an aligned long; what was written before it can be read. */
+  public static long getLongAcquire(long address) {
+    return (long) LONG.getAcquire(ALL, address);
+  }
+
+  /** As {@link #getIntVolatile}. */
+  public static long getLongVolatile(long address) {
+    return (long) LONG.getVolatile(ALL, address);
+  }
+
+  /** As {@link #putIntVolatile}. */
+  public static void putLongVolatile(long address, long value) {
+    LONG.setVolatile(ALL, address, value);
   }
 
   public static void putLong(long address, long value) {

@@ -19,6 +19,7 @@ import java.lang.invoke.MethodHandle;
 public final class Posix {
   public static final int EAGAIN = 11;
   public static final int EBADMSG = 74;
+  public static final int EPROTO = 71;
   public static final int EINTR = 4;
   public static final int ECONNRESET = 104;
   public static final int ETIMEDOUT = 110;
@@ -40,6 +41,12 @@ public final class Posix {
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
   private static final int MAP_SHARED = 1;
   private static final int MFD_CLOEXEC = 1;
+  private static final int MFD_ALLOW_SEALING = 2;
+  private static final int F_ADD_SEALS = 1033;
+
+  /** F_SEAL_SEAL, F_SEAL_SHRINK and F_SEAL_GROW: the length stays. */
+  private static final int LENGTH_SEALS = 1 | 2 | 4;
+
   private static final int SEEK_END = 2;
   private static final int SECCOMP_SET_MODE_FILTER = 1;
   private static final int PR_SET_PDEATHSIG = 1;
@@ -94,6 +101,7 @@ public final class Posix {
   private static final MethodHandle SYSCALL = function("syscall");
   private static final MethodHandle SETENV = function("setenv");
   private static final MethodHandle MEMFD_CREATE = function("memfd_create");
+  private static final MethodHandle FCNTL = function("fcntl");
   private static final MethodHandle FTRUNCATE = function("ftruncate");
   private static final MethodHandle LSEEK = function("lseek");
   private static final MethodHandle FCHMOD = function("fchmod");
@@ -314,8 +322,22 @@ public final class Posix {
 
   /** Makes a file of this length that lives in memory alone; returns below 0 if that fails. */
   public static int memoryFile(String name, long lengthBytes) {
+    return memoryFile(name, lengthBytes, MFD_CLOEXEC);
+  }
+
+  /** The same, of a length that nobody who gets the descriptor can change. */
+  public static int sealedMemoryFile(String name, long lengthBytes) {
+    int fd = memoryFile(name, lengthBytes, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int error = fd < 0 ? fd : status(FCNTL, fd, F_ADD_SEALS, LENGTH_SEALS, 0);
+    if (error < 0 && fd >= 0) {
+      close(fd);
+    }
+    return error < 0 ? error : fd;
+  }
+
+  private static int memoryFile(String name, long lengthBytes, int flags) {
     try (Arena arena = Arena.ofConfined()) {
-      int fd = status(MEMFD_CREATE, arena.allocateFrom(name).address(), MFD_CLOEXEC, 0, 0);
+      int fd = status(MEMFD_CREATE, arena.allocateFrom(name).address(), flags, 0, 0);
       if (fd < 0) {
         return fd;
       }

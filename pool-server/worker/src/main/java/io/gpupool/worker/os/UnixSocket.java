@@ -127,9 +127,14 @@ public final class UnixSocket implements AutoCloseable {
   /** Sends one byte that carries a descriptor, which stays open here. */
   public synchronized void sendDescriptor(int descriptor) throws IOException {
     checkOpen();
+    sendDescriptor(fd, descriptor);
+  }
+
+  /** The same over any unix stream socket. */
+  public static void sendDescriptor(int socket, int descriptor) throws IOException {
     try (Arena call = Arena.ofConfined()) {
       MemorySegment iov = call.allocate(16, 8);
-      iov.set(JAVA_LONG, 0, writeBuffer.address());
+      iov.set(JAVA_LONG, 0, call.allocate(1).address());
       iov.set(JAVA_LONG, 8, 1L);
       MemorySegment ancillary = call.allocate(24, 8);
       ancillary.set(JAVA_LONG, 0, CONTROL_HEADER_BYTES + 4L);
@@ -141,7 +146,7 @@ public final class UnixSocket implements AutoCloseable {
       header.set(JAVA_LONG, 24, 1L);
       header.set(JAVA_LONG, 32, ancillary.address());
       header.set(JAVA_LONG, 40, 24L);
-      long count = Posix.sendmsg(fd, header.address());
+      long count = Posix.sendmsg(socket, header.address());
       if (count != 1) {
         throw new IOException("cannot send a descriptor: error " + -count);
       }

@@ -279,8 +279,10 @@ final class CallStream {
 
   @GuardedBy("this")
   private void closeOwn() {
-    if (connection.fd() != firstFd) {
-      Posix.close(connection.fd());
+    if (connection.fd() == firstFd) {
+      connection.release();
+    } else {
+      connection.close();
     }
   }
 
@@ -295,9 +297,10 @@ final class CallStream {
       greeted += (int) result;
       return greeted >= ResumeRequest.BYTES ? begin(logged) : null;
     }
-    if (result == -Posix.EBADMSG) {
-      logged.refuse(connection, ProgramConnection.ALTERED);
-      return ProgramConnection.ALTERED;
+    String violation = ProgramConnection.violation(result);
+    if (violation != null) {
+      logged.refuse(connection, violation);
+      return violation;
     }
     if (result != -Posix.EAGAIN) {
       synchronized (this) {
@@ -311,9 +314,7 @@ final class CallStream {
   }
 
   private boolean isReadable(int waitMillis) {
-    Memory.putInt(pollFd, connection.fd());
-    Memory.putInt(pollFd + 4, Posix.POLLIN);
-    return Posix.poll(pollFd, 1, waitMillis) > 0;
+    return connection.awaitReadable(pollFd, waitMillis);
   }
 
   private @Nullable String begin(AnswerSender logged) {
@@ -390,11 +391,11 @@ final class CallStream {
   /** Offers a later connection, which is the stream's to close. Any thread may call it. */
   synchronized void offer(ProgramConnection later) {
     if (released) {
-      Posix.close(later.fd());
+      later.close();
       return;
     }
     if (offered != null) {
-      Posix.close(offered.fd());
+      offered.close();
     }
     offered = later;
     // The former one may look alive: the client has given it up.
@@ -445,7 +446,7 @@ final class CallStream {
   synchronized void release() {
     released = true;
     if (offered != null) {
-      Posix.close(offered.fd());
+      offered.close();
       offered = null;
     }
     Posix.unmap(buffer, bufferBytes + WORK_BYTES);

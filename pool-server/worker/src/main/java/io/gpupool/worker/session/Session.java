@@ -327,8 +327,8 @@ public final class Session {
   }
 
   private void lostUnless(long received) {
-    if (received == -Posix.EBADMSG) {
-      end(ProgramConnection.ALTERED);
+    if (ProgramConnection.violation(received) instanceof String violation) {
+      end(violation);
     } else if (received <= 0 && received != -Posix.EAGAIN) {
       lose(received);
     }
@@ -398,8 +398,8 @@ public final class Session {
     if (received > 0 || received == -Posix.EAGAIN) {
       return;
     }
-    if (received == -Posix.EBADMSG) {
-      end(ProgramConnection.ALTERED);
+    if (ProgramConnection.violation(received) instanceof String violation) {
+      end(violation);
       readAheadEnds = true;
       calls.cancelHostFunctions();
     } else if (stream.sender() instanceof AnswerSender logged) {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.rings;
+
+import io.gpupool.cuda.SharedMemory;
+import io.gpupool.worker.os.Memory;
+import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.UnixSocket;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A connection with a program on this machine: memory with a ring for each direction, and a unix
+ * socket. The socket carries the memory's descriptor, and then bytes that wake who sleeps; its end
+ * is the connection's. One thread at a time receives, and one sends.
+ */
+public final class SharedStream {
+  private static final int BYTES_AT_DOOR = 64;
+
+  private final int socket;
+  private final long memory;
+  private final RingTaker requests;
+  private final RingPutter answers;
+
+  /** Freed when this object is. */
+  private final MemorySegment door = Arena.ofAuto().allocate(2 * BYTES_AT_DOOR, 8);
+
+  /** Something came on the socket, or it ended: the next receipt looks which. */
+  private boolean look;
+
+  private SharedStream(int socket, long memory) {
+    this.socket = socket;
+    this.memory = memory;
+    requests =
+        new RingTaker(
+            memory + SharedMemory.REQUESTS_STATE,
+            memory + SharedMemory.REQUESTS,
+            SharedMemory.RING_BYTES);
+    answers =
+        new RingPutter(
+            memory + SharedMemory.ANSWERS_STATE,
+            memory + SharedMemory.ANSWERS,
+            SharedMemory.RING_BYTES);
+  }
+
+  /**
+   * Makes the memory and sends it to the program.
+   *
+   * @param socket a connected unix stream socket, on which nothing else has been sent
+   * @throws IOException if there is no such memory, or the program has gone
+   */
+  public static SharedStream open(int socket) throws IOException {
+    int file = Posix.sealedMemoryFile("gpupool-stream", SharedMemory.MEMORY_BYTES);
+    if (file < 0) {
+      throw new IOException("no memory to share with the program: error " + -file);
+    }
+    try {
+      long memory = Posix.mapShared(file, 0, SharedMemory.MEMORY_BYTES);
+      if (memory == 0) {
+        throw new IOException("memory to share with the program cannot be mapped");
+      }
+      UnixSocket.sendDescriptor(socket, file);
+      return new SharedStream(socket, memory);
+    } finally {
+      Posix.close(file);
+    }
+  }
+
+  /** As {@code recv}; EPROTO negated if the program has left its place in a ring. */
+  public long receive(long address, long roomBytes, int flags) {
+    boolean waits = (flags & Posix.MSG_DONTWAIT) == 0;
+    while (true) {
+      long taken = requests.take(address, roomBytes);
+      if (taken != -Posix.EAGAIN || !waits && !look) {
+        return taken;
+      }
+      long came = waits ? sleep() : answerDoor(Posix.MSG_DONTWAIT);
+      look = false;
+      if (came <= 0) {
+        // What was put in before the end counts.
+        taken = requests.take(address, roomBytes);
+        return taken == -Posix.EAGAIN ? came : taken;
+      }
+    }
+  }
+
+  private long sleep() {
+    long came = requests.beginSleep() ? answerDoor(0) : 1;
+    requests.endSleep();
+    return came;
+  }
+
+  private long answerDoor(int flags) {
+    return Posix.recv(socket, door.address(), BYTES_AT_DOOR, flags);
+  }
+
+  /** Waits until there is something to receive, or the connection has ended. */
+  public boolean awaitReadable(int millis) {
+    boolean readable = !requests.beginSleep();
+    if (!readable) {
+      long poll = door.address();
+      Memory.putInt(poll, socket);
+      Memory.putInt(poll + 4, Posix.POLLIN);
+      readable = Posix.poll(poll, 1, millis) > 0;
+      look = readable;
+    }
+    requests.endSleep();
+    return readable;
+  }
+
+  /** Sends all; returns 0, or a negative error. */
+  public int sendAll(long address, long lengthBytes, boolean moreFollows) {
+    long sent = 0;
+    while (sent < lengthBytes) {
+      long part = answers.put(address + sent, lengthBytes - sent);
+      if (part < 0) {
+        return (int) part;
+      }
+      sent += part;
+      if (part == 0 || sent < lengthBytes) {
+        publish();
+      }
+      if (part == 0) {
+        answers.awaitRoom();
+        if (hasEnded()) {
+          return -Posix.ECONNRESET;
+        }
+      }
+    }
+    if (!moreFollows) {
+      publish();
+    }
+    return 0;
+  }
+
+  private void publish() {
+    if (answers.publish()) {
+      // If the byte finds no room, there are others that wake the program.
+      long ignored = Posix.send(socket, door.address() + BYTES_AT_DOOR, 1, Posix.MSG_DONTWAIT);
+    }
+  }
+
+  private boolean hasEnded() {
+    long poll = door.address() + BYTES_AT_DOOR + 8;
+    Memory.putInt(poll, socket);
+    Memory.putInt(poll + 4, Posix.POLLRDHUP);
+    return Posix.poll(poll, 1, 0) > 0;
+  }
+
+  /** Gives the memory back; the socket stays the caller's to close. Nobody may use it any more. */
+  public void release() {
+    Posix.unmap(memory, SharedMemory.MEMORY_BYTES);
+  }
+}
