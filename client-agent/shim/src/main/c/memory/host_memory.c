@@ -46,6 +46,8 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
   void *memory = mmap(NULL, whole_pages(bytesize), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  // All of it is to be there anyway; the kernel makes huge pages of the parts that are long enough.
+  madvise(memory, whole_pages(bytesize), MADV_HUGEPAGE);
   struct range range = {.base = (uintptr_t)memory,
                         .bytes = bytesize,
                         .context = context,

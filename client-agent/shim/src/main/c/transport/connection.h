@@ -135,6 +135,7 @@ struct call {
   uint64_t destinationBytes;  // from the first to the last
   struct rows rows;
   uint64_t receivedBytes;
+  uint64_t touchedBytes;  // of the destination, by touch_ahead
   struct call *nextInBucket;
   struct call *earlier, *later;  // among all
 };

@@ -6,6 +6,7 @@
 #include "transport/control.h"
 #include "transport/receive.h"
 #include "transport/session_state.h"
+#include "transport/touch.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -126,11 +127,9 @@ static bool begin_data(struct connection *connection, struct call *call, uint64_
   bool rows = call->rows.rowBytes;
   uint64_t end = rows ? call->rows.packedBytes : call->destinationBytes;
   if (offset > end || bytes > end - offset) return false;
-  if (!rows) {
-    expect(connection, SINK_MEMORY, call->destination + offset, bytes, payload - bytes);
-    return true;
-  }
-  expect(connection, SINK_MEMORY, NULL, 0, payload - bytes);
+  touch_ahead(call, offset + bytes);
+  expect(connection, SINK_MEMORY, rows ? NULL : call->destination + offset, rows ? 0 : bytes, payload - bytes);
+  if (!rows) return true;
   reader->offset = offset;
   reader->rest = bytes;
   if (bytes) next_row(connection);

@@ -13,6 +13,7 @@ import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +30,11 @@ final class CallStream {
   private static final int CONTROL_FRAMES_BYTES = 2 << 20;
   private static final int LOOK_MILLIS = 10;
   private static final int WORK_BYTES = 64 << 10;
+  private static final int RESUMABLE_BYTES =
+      RECEIVE_BYTES + ResumeLimits.MAX_RETAINED_BYTES + CONTROL_FRAMES_BYTES;
+
+  /** Memory for the next stream that can be resumed; 0: none. */
+  private static final AtomicLong PREPARED = new AtomicLong();
 
   private enum State {
     CONNECTED,
@@ -95,16 +101,29 @@ final class CallStream {
     firstFd = connection.fd();
     this.window = window;
     this.sender = sender;
-    bufferBytes =
-        sender == null
-            ? RECEIVE_BYTES
-            : RECEIVE_BYTES + ResumeLimits.MAX_RETAINED_BYTES + CONTROL_FRAMES_BYTES;
+    bufferBytes = sender == null ? RECEIVE_BYTES : RESUMABLE_BYTES;
     // Pages are taken as they are touched; beyond the first ones, hardly ever.
-    buffer = Posix.map(bufferBytes + WORK_BYTES);
+    long prepared = sender == null ? 0 : PREPARED.getAndSet(0);
+    buffer = prepared != 0 ? prepared : Posix.map(bufferBytes + WORK_BYTES);
     pollFd = buffer + bufferBytes;
     watchedFd = pollFd + 8;
     // To the end: a record may bring more.
     greeting = watchedFd + 8;
+  }
+
+  /**
+   * Touches what the next stream receives into in this process, so that its first bytes need not
+   * wait for pages. Any thread may call it.
+   */
+  static void prepare() {
+    long memory = Posix.map(RESUMABLE_BYTES + WORK_BYTES);
+    if (memory != 0) {
+      Memory.clear(memory, RECEIVE_BYTES);
+      long former = PREPARED.getAndSet(memory);
+      if (former != 0) {
+        Posix.unmap(former, RESUMABLE_BYTES + WORK_BYTES);
+      }
+    }
   }
 
   /** The sending end, of a stream that can be resumed. */

@@ -102,6 +102,11 @@ public final class Session {
     backend.setCaller(new Caller());
   }
 
+  /** Touches memory that the next session of this process uses. Any thread may call it. */
+  public static void prepare() {
+    CallStream.prepare();
+  }
+
   /**
    * Sends the WELCOME, with which the program goes on; once, before anything else is sent or run.
    */

@@ -85,6 +85,9 @@ public final class WarmUp {
       }
       rehearseCache();
     }
+    if (!enough.getAsBoolean()) {
+      Session.prepare();
+    }
   }
 
   private static void rehearseCache() {

@@ -8,6 +8,8 @@ import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
+import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -17,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class CallStreamTest {
   private static final long WINDOW_MILLIS = 100;
+  private static final int PAGE_BYTES = 4096;
 
   private final ProgramEnd first = ProgramEnd.open(isSealed());
   private final ProgramEnd later = ProgramEnd.open(isSealed());
@@ -72,5 +75,32 @@ class CallStreamTest {
     Posix.shutdown(later.fd());
     assertThat(stream.watch()).as("and is gone").isPositive();
     stream.offer(ProgramConnection.clear(Posix.dup(later.fd())));
+  }
+
+  @Test
+  void prepare_givesTheNextStreamMemoryThatIsThere() throws IOException {
+    CallStream.prepare();
+    CallStream prepared = resumable();
+    CallStream further = resumable();
+
+    assertThat(isTouched(prepared.buffer)).isTrue();
+    assertThat(isTouched(prepared.buffer + (4 << 20) - PAGE_BYTES)).isTrue();
+    assertThat(isTouched(prepared.buffer + (4 << 20))).as("beyond what is received into").isFalse();
+    assertThat(isTouched(further.buffer)).isFalse();
+
+    prepared.release();
+    further.release();
+  }
+
+  private CallStream resumable() {
+    return new CallStream(
+        first[1], new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
+  }
+
+  private static boolean isTouched(long address) throws IOException {
+    try (RandomAccessFile pages = new RandomAccessFile("/proc/self/pagemap", "r")) {
+      pages.seek(address / PAGE_BYTES * Long.BYTES);
+      return Long.reverseBytes(pages.readLong()) < 0;
+    }
   }
 }
