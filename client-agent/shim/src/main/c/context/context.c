@@ -80,6 +80,7 @@ void context_end(struct context *context) {
     return;
   }
   context->limitsKnown = 0;
+  context->limitsAbsent = 0;
   // A primary context's handle is good again, wherever it is current, when it is retained again.
   atomic_store_explicit(&context->slot.live, 0, memory_order_release);
   context->sticky = CUDA_SUCCESS;

@@ -38,6 +38,7 @@ struct context {
   CUsharedconfig sharedConfig;
   unsigned int apiVersion;
   _Atomic uint32_t limitsKnown;  // bit i: limits[i] is what the worker said
+  _Atomic uint32_t limitsAbsent;  // bit i: there is no limit i
   uint64_t limits[CACHED_LIMITS];
   struct stream_attributes legacyAttributes;  // of the legacy default stream
 };

@@ -112,8 +112,9 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   CUresult result = context_current(&context);
   if (result) return result;
   if (limit < 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  // cuBLAS asks before each matrix product.
+  // cuBLAS asks before each matrix product, and PyTorch for one that drivers do not have.
   uint32_t bit = limit < CACHED_LIMITS ? 1u << limit : 0;
+  if (atomic_load_explicit(&context->limitsAbsent, memory_order_acquire) & bit) return CUDA_ERROR_INVALID_VALUE;
   if (atomic_load_explicit(&context->limitsKnown, memory_order_acquire) & bit) {
     *pvalue = context->limits[limit];
     return CUDA_SUCCESS;
@@ -125,6 +126,9 @@ CUresult shim_cuCtxGetLimit(size_t *pvalue, CUlimit limit) {
   if (!result && bit) {
     context->limits[limit] = value;
     atomic_fetch_or_explicit(&context->limitsKnown, bit, memory_order_release);
+  }
+  if (result == CUDA_ERROR_INVALID_VALUE) {
+    atomic_fetch_or_explicit(&context->limitsAbsent, bit, memory_order_release);
   }
   lock_release(&limits);
   return result;

@@ -4,6 +4,7 @@
 
 #include "core/driver.h"
 #include "module/fatbin.h"
+#include "transport/connection.h"
 
 struct jit;
 
@@ -38,6 +39,25 @@ void image_explain(const struct image *image, CUdevice device, CUresult result);
  * earlier; its number stands for it there from then on.
  */
 CUresult image_send(const struct image *image, const struct context *context, uint32_t *number);
+
+/** An image that goes to one connection, whose server may or may not keep it from earlier. */
+struct image_offer {
+  uint32_t number;
+  bool open;  // the question was sent, and its answer not looked at
+  struct call call;
+  uint64_t found;
+};
+
+/**
+ * Does the same as image_send, but leaves open, where it can, whether the server keeps the image. So a call that needs
+ * the image can follow without a round trip in between; it answers CUDA_ERROR_INVALID_IMAGE if the image is missing.
+ */
+CUresult image_offer(const struct image *image, const struct context *context, struct image_offer *offer);
+
+/** Returns whether the image is missing after image_offer: then image_deliver sends it. To be asked once, in any case. */
+bool image_missing(struct image_offer *offer);
+
+CUresult image_deliver(const struct image *image, const struct context *context, const struct image_offer *offer);
 
 /** Drops an image where it was sent. */
 void image_drop(uint32_t number, const struct context *context);

@@ -33,6 +33,13 @@ void known_occupancy_forget(struct function *function) {
   lock_release(&occupancies);
 }
 
+uint32_t known_occupancy_changes(struct function *function) {
+  lock_take(&occupancies);
+  uint32_t changes = function->changes;
+  lock_release(&occupancies);
+  return changes;
+}
+
 void known_occupancy_add(struct function *function, const struct occupancy *answer, uint32_t changes) {
   lock_take(&occupancies);
   if (function->changes == changes) {

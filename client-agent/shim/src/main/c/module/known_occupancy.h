@@ -16,3 +16,6 @@ void known_occupancy_add(struct function *function, const struct occupancy *answ
 
 /** Forgets the answers: what they depend on changes. */
 void known_occupancy_forget(struct function *function);
+
+/** Returns how often has changed what answers about a function depend on. */
+uint32_t known_occupancy_changes(struct function *function);

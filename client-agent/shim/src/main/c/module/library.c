@@ -93,11 +93,24 @@ static void library_free(struct library *library) {
   image_drop(library->image, NULL);
 }
 
+/** Sends a library's image and makes its module in a context. */
+static CUresult send_and_load(struct library *library, const struct image *image, struct context *context) {
+  struct image_offer offer;
+  struct module *module;
+  CUresult result = image_offer(image, NULL, &offer);
+  library->image = offer.number;
+  if (!result) result = library_module(library, context, &module);
+  if (image_missing(&offer) && result == CUDA_ERROR_INVALID_IMAGE) {
+    result = image_deliver(image, NULL, &offer);
+    if (!result) result = library_module(library, context, &module);
+  }
+  return result;
+}
+
 static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCount,
                      CUjit_option *options, void **optionValues) {
   struct image image;
   struct context *context;
-  struct module *module;
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = image_find(given, &image);
   if (result) return result;
@@ -112,12 +125,13 @@ static CUresult load(CUlibrary *handle, const void *given, unsigned int optionCo
   result = jit_read(jit, optionCount, options, optionValues);
   if (!result) {
     image_choose(&image, jit);
-    result = image_send(&image, NULL, &library->image);
-  }
-  // With a current context, a bad image shows now.
-  if (!result && context_current(&context) == CUDA_SUCCESS) {
-    result = library_module(library, context, &module);
-    image_explain(&image, context->device, result);
+    // With a current context, a bad image shows now.
+    if (context_current(&context) == CUDA_SUCCESS) {
+      result = send_and_load(library, &image, context);
+      image_explain(&image, context->device, result);
+    } else {
+      result = image_send(&image, NULL, &library->image);
+    }
   }
   // The program's buffers are its own again.
   jit->infoLog = jit->errorLog = NULL;

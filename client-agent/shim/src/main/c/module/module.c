@@ -223,7 +223,7 @@ static CUresult load(CUmodule *handle, const void *given, unsigned int optionCou
   struct context *context;
   struct jit jit;
   struct image image;
-  uint32_t number;
+  struct image_offer offer;
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_current(&context);
   if (!result) result = jit_read(&jit, optionCount, options, optionValues);
@@ -233,9 +233,13 @@ static CUresult load(CUmodule *handle, const void *given, unsigned int optionCou
   struct function_table *table = calloc(1, sizeof *table);
   if (!table) return CUDA_ERROR_OUT_OF_MEMORY;
   struct module *module = NULL;
-  result = image_send(&image, context, &number);
-  if (!result) result = module_make(context, number, &jit, table, NULL, &module);
-  image_drop(number, context);
+  result = image_offer(&image, context, &offer);
+  if (!result) result = module_make(context, offer.number, &jit, table, NULL, &module);
+  if (image_missing(&offer) && result == CUDA_ERROR_INVALID_IMAGE) {
+    result = image_deliver(&image, context, &offer);
+    if (!result) result = module_make(context, offer.number, &jit, table, NULL, &module);
+  }
+  image_drop(offer.number, context);
   image_explain(&image, context->device, result);
   if (result) {
     table_free(table);

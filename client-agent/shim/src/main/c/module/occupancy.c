@@ -4,6 +4,7 @@
 #include "module/occupancy.h"
 
 #include "core/handles.h"
+#include "module/cluster_questions.h"
 #include "module/function.h"
 #include "module/function_attributes.h"
 #include "module/known_occupancy.h"
@@ -91,6 +92,10 @@ CUresult occupancy_clusters(int *value, CUfunction func, const CUlaunchConfig *c
   CUresult result = context_current(&context);
   if (!result) result = function_find(func, &context, &function);
   if (result) return result;
+  if (active && cluster_question(context, function, config, &result, &answer)) {
+    if (!result) *value = answer;
+    return result;
+  }
   struct cluster_request head = {
       .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
