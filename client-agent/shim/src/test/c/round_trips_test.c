@@ -172,11 +172,34 @@ static void limit_thatIsNone_isAskedForOnce(void) {
   CHECK(asked == 1);
 }
 
+static bool count_queries(struct peer_session *session, const struct frame *frame) {
+  if (frame->op != OP_eventQuery) return false;
+  // Every third question finds it complete.
+  peer_reply(session, frame, ++asked % 3 ? 600 : 0, NULL, 0);
+  return true;
+}
+
+static void event_thatIsComplete_isAskedForAgainOnlyOnceRecorded(void) {
+  peer.handler = count_queries;
+  begin();
+  CUevent event;
+  CHECK_OK(cuEventCreate(&event, 0));
+  for (uint32_t round = 1; round <= 3; round++) {
+    CHECK_OK(cuEventRecord(event, NULL));
+    CHECK_RESULT(600, cuEventQuery(event));
+    CHECK_RESULT(600, cuEventQuery(event));
+    for (int i = 0; i < 100; i++) CHECK_OK(cuEventQuery(event));
+    CHECK_OK(cuEventSynchronize(event));
+    CHECK(asked == 3 * round);
+  }
+}
+
 int main(void) {
   CASE(image_thatTheServerKeeps_isLoadedInOneRoundTrip);
   CASE(image_thatTheServerLacks_isSentAndLoaded);
   CASE(clusters_ofOneSizeAfterTheOther_areAskedForTogether);
   CASE(clusters_ofAFunctionThatChanged_areAskedForAgain);
   CASE(limit_thatIsNone_isAskedForOnce);
+  CASE(event_thatIsComplete_isAskedForAgainOnlyOnceRecorded);
   return test_result();
 }

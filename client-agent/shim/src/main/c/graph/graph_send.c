@@ -6,6 +6,7 @@
 #include "ops.h"
 #include "stream/event.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,7 @@ static CUresult append_event(struct buffer *buffer, CUevent handle) {
   struct event *event;
   CUresult result = event_find(handle, &context, &event);
   if (result) return result;
+  atomic_store(&event->elsewhere, true);
   struct event_node_work head = {.event = event->slot.number};
   append(buffer, &head, sizeof head);
   return CUDA_SUCCESS;

@@ -10,6 +10,8 @@
 #include "stream/work_hooks.h"
 #include "transport/device_table.h"
 
+#include <stdatomic.h>
+
 ARENA(events, event, 1 << 20, 0x45565431);
 
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
@@ -81,6 +83,14 @@ struct event *event_take_opened(struct context *context) {
   return event;
 }
 
+/** Returns whether the event is as complete as it was found to be, because nothing has recorded it since. */
+static bool is_complete(struct event *event) {
+  // Others may record it, or a program wait by it for memory that it sees change.
+  if (event->flags & INTERPROCESS || atomic_load(&event->elsewhere)) return false;
+  if (work_hooks_armed() || connections_several()) return false;
+  return atomic_load(&event->completed) == atomic_load(&event->records) + 1;
+}
+
 /** The record must be there when another process hears of it, which has a call stream of its own. */
 static CUresult await_record(struct context *context, struct event *event) {
   CUresult result =
@@ -106,39 +116,40 @@ CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
   if (result) return result;
   if (!connection_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
   capture_forget_event(event);
+  atomic_fetch_add(&event->records, 1);
   result = op_eventRecord(context->number, event->slot.number, stream, flags);
+  atomic_fetch_add(&event->records, 1);
   event->stream = stream;
   event->mark = submit_mark();
   return event->flags & INTERPROCESS && !result ? await_record(context, event) : result;
 }
 
-/** The stream has come to where the event was recorded. */
-static CUresult reached(CUevent handle) {
+/** Asks whether an event is complete, or waits until it is. */
+static CUresult ask(CUevent handle, CUresult (*op)(uint16_t context, uint32_t event)) {
+  struct context *context;
+  uint32_t number;
+  CUresult result = context_or_none(&context);
+  if (!result) result = event_number(handle, &context, &number);
+  if (result) return result;
   struct event *event = arena_find(&events, handle);
-  return event && event->stream ? after_wait(event->context, event->stream, event->mark)
-                                : CUDA_SUCCESS;
+  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  if (is_complete(event)) return CUDA_SUCCESS;
+  uint32_t records = atomic_load(&event->records);
+  result = context_result(context, op(context->number, number));
+  if (result) return result;
+  // The stream has come to where the event was recorded.
+  if (event->stream) result = after_wait(event->context, event->stream, event->mark);
+  if (!result) atomic_store(&event->completed, records + 1);
+  return result;
 }
 
-CUresult shim_cuEventQuery(CUevent hEvent) {
-  struct context *context;
-  uint32_t event;
-  CUresult result = context_or_none(&context);
-  if (!result) result = event_number(hEvent, &context, &event);
-  if (result) return result;
-  result = context_result(context, op_eventQuery(context->number, event));
-  return result ? result : reached(hEvent);
-}
+CUresult shim_cuEventQuery(CUevent hEvent) { return ask(hEvent, op_eventQuery); }
 
 CUresult shim_cuEventSynchronize(CUevent hEvent) {
-  struct context *context;
-  uint32_t event;
-  CUresult result = context_or_none(&context);
-  if (!result) result = event_number(hEvent, &context, &event);
-  if (result) return result;
   bool waits = wait_begins();
-  result = context_result(context, op_eventSynchronize(context->number, event));
+  CUresult result = ask(hEvent, op_eventSynchronize);
   wait_ends(waits);
-  return result ? result : reached(hEvent);
+  return result;
 }
 
 CUresult shim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
@@ -185,7 +196,10 @@ CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
   CUresult result = whole_context(hCtx, hEvent, &context, &event);
   if (result) return result;
   if (!connection_same(context->number, event->context->number)) return CUDA_ERROR_INVALID_HANDLE;
-  return op_ctxRecordEvent(context->number, event->slot.number);
+  atomic_fetch_add(&event->records, 1);
+  result = op_ctxRecordEvent(context->number, event->slot.number);
+  atomic_fetch_add(&event->records, 1);
+  return result;
 }
 
 CUresult shim_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {

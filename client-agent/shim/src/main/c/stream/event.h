@@ -11,6 +11,9 @@ struct event {
   struct context *context;
   uint32_t stream;  // where it was recorded; 0: nowhere yet
   uint64_t mark;    // of work_hooks.h, when it was
+  _Atomic uint32_t records;    // goes up before and after each record is sent
+  _Atomic uint32_t completed;  // `records` and 1 when it was found to be complete; 0: it was not
+  _Atomic bool elsewhere;      // graphs record it as well
   // Of its latest record, if a capturing stream made it; guarded by the graph lock
   uint64_t captureId;
   struct edges frontier;
