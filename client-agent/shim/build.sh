@@ -49,10 +49,10 @@ require_tools() {
     die "C library headers missing: apt-get install libc6-dev"
 }
 
-require_libcrypto() {
-  libcrypto=$($CC -print-file-name=libcrypto.a)
-  [ -f "$libcrypto" ] && echo '#include <openssl/evp.h>' | $CC -E -x c - >/dev/null 2>&1 ||
-    die "libcrypto.a of OpenSSL 3 or its headers missing: apt-get install libssl-dev"
+# require_archive NAME HEADER PACKAGE: a static library that becomes part of the shim
+require_archive() {
+  [ -f "$($CC -print-file-name="$1.a")" ] && echo "#include <$2>" | $CC -E -x c - >/dev/null 2>&1 ||
+    die "$1.a or its headers missing: apt-get install $3"
 }
 
 # Binds each function that has both an old and a newer version to the newest that glibc 2.17 has.
@@ -97,22 +97,27 @@ write_stubs() {
   done
 }
 
-# OpenSSL's cipher, with the library's own code bound to the same old functions. Those that glibc 2.17 does not have are
-# in seal/libc.c.
-copy_libcrypto() {
-  require_libcrypto
+# OpenSSL's cipher (of OpenSSL 3) and zlib, with their code bound to the same old functions. Those that glibc 2.17 does
+# not have are in seal/libc.c.
+copy_archives() {
+  require_archive libcrypto openssl/evp.h libssl-dev
+  require_archive libz zlib.h zlib1g-dev
+  copy_archive libcrypto
+  copy_archive libz
+  archives="$objects/libcrypto.a $objects/libz.a"
+}
+
+copy_archive() {
+  archive=$($CC -print-file-name="$1.a")
+  copy=$objects/$1
   {
     sed -n 's/^__asm__(".symver \(.*\), \(.*\)");$/\1 \2/p' "$objects/pins.h"
     for name in fstat stat getentropy; do echo "$name gpupool_$name"; done
-  } >"$objects/libcrypto.names.new"
-  if [ -f "$objects/libcrypto.a" ] && [ "$objects/libcrypto.a" -nt "$libcrypto" ] &&
-    cmp -s "$objects/libcrypto.names.new" "$objects/libcrypto.names"; then
-    return 0
-  fi
+  } >"$copy.names.new"
+  if [ -f "$copy.a" ] && [ "$copy.a" -nt "$archive" ] && cmp -s "$copy.names.new" "$copy.names"; then return 0; fi
   case $CC in *gcc*) prefix=${CC%gcc*} ;; *) prefix='' ;; esac
-  "${OBJCOPY:-${prefix}objcopy}" --redefine-syms="$objects/libcrypto.names.new" "$libcrypto" "$objects/libcrypto.a" ||
-    die "cannot copy $libcrypto"
-  mv "$objects/libcrypto.names.new" "$objects/libcrypto.names"
+  "${OBJCOPY:-${prefix}objcopy}" --redefine-syms="$copy.names.new" "$archive" "$copy.a" || die "cannot copy $archive"
+  mv "$copy.names.new" "$copy.names"
 }
 
 # compile SOURCE OBJECT: only when the source, a header or this script is newer.
@@ -162,13 +167,13 @@ library_objects() {
 
 link_library() {
   write_stubs
-  copy_libcrypto
+  copy_archives
   map=src/libcuda.map
   [ ! -f "$generated/libcuda.map" ] || map=$generated/libcuda.map
   # shellcheck disable=SC2046,SC2086
   $CC -shared -pthread ${CFLAGS:-} -o target/libcuda.so.1 -Wl,-soname,libcuda.so.1 -Wl,--version-script="$map" \
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 \
-    $(library_objects) "$objects/libcrypto.a" -Wl,--exclude-libs,ALL -Wl,--no-as-needed -ldl \
+    $(library_objects) $archives -Wl,--exclude-libs,ALL -Wl,--no-as-needed -ldl \
     "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
   ln -sf libcuda.so.1 target/libcuda.so
 }
@@ -308,7 +313,7 @@ run_tests() {
     name=$(basename "$source" .c)
     compile "$source" "$objects/test/$name.o" || die "compilation failed"
     # shellcheck disable=SC2046,SC2086
-    $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) ${cipher:-} -ldl
+    $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) ${archives:-} -ldl
     run_test "$name" "$objects/test/$name"
     case " ${stream_tests:-} " in
       *" $name "*)
@@ -384,8 +389,7 @@ case "${1:-}" in
   tidy) tidy ;;
   test)
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
-    copy_libcrypto
-    cipher=$objects/libcrypto.a
+    copy_archives
     stream_tests='connections_test copies_test resume_begin_test resume_end_test resume_test session_test threads_test'
     run_tests
     ;;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module/function_table.h"
 
+#include "core/inflate.h"
+#include "wire.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#define PACKED UINT32_MAX  // in place of the first name's length
 
 enum { MAX_PARAMETERS = 8192, MAX_PARAMETER_BYTES = 64 << 10 };
 
@@ -80,7 +85,7 @@ struct function_info *table_add(struct function_table *table, const char *name, 
   return info;
 }
 
-bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length, uint32_t *entries) {
+static bool parse(struct function_table *table, const uint8_t *bytes, uint64_t length, uint32_t *entries) {
   uint64_t at = 0;
   *entries = 0;
   while (at < length) {
@@ -99,6 +104,17 @@ bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t le
     ++*entries;
   }
   return true;
+}
+
+bool table_parse(struct function_table *table, const uint8_t *bytes, uint64_t length, uint32_t *entries) {
+  uint32_t head[2] = {0};
+  if (length > sizeof head) memcpy(head, bytes, sizeof head);
+  if (head[0] != PACKED || length > UINT32_MAX) return parse(table, bytes, length, entries);
+  uint8_t *list = head[1] <= MAX_DATA_BYTES ? malloc(head[1]) : NULL;
+  bool good = list && inflate_all(bytes + sizeof head, (uint32_t)(length - sizeof head), list, head[1]) &&
+              parse(table, list, head[1], entries);
+  free(list);
+  return good;
 }
 
 void table_free(struct function_table *table) {

@@ -93,7 +93,8 @@ class CallStreamTest {
   }
 
   private CallStream resumable() {
-    return new CallStream(first.worker(), new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
+    return new CallStream(
+        first.worker(), new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
   }
 
   private static boolean isTouched(long address) throws IOException {

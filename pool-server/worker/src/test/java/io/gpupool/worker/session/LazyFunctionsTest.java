@@ -13,6 +13,8 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.zip.DataFormatException;
+import java.util.zip.Inflater;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -37,11 +39,11 @@ class LazyFunctionsTest extends SessionOnTestDriver {
   }
 
   @Test
-  void load_ofAnImageThatTellsItsFunctions_listsThemAndLoadsNone() {
+  void load_ofAnImageThatTellsItsFunctions_listsThemAndLoadsNone() throws Exception {
     long before = loadedFunctions();
     byte[] list = load(image(PTX, ".visible .entry f%d()\n{\nret;\n}\n"));
 
-    assertThat(entries(list, 0)).isEqualTo(FUNCTIONS);
+    assertThat(entries(unpacked(list), 0)).isEqualTo(FUNCTIONS);
     assertThat(loadedFunctions() - before).isZero();
 
     session.post(Ops.moduleBindFunction, MODULE, 20, "f499");
@@ -110,6 +112,17 @@ class LazyFunctionsTest extends SessionOnTestDriver {
 
   private void launch(int function, Object... parameters) {
     session.send(Request.simpleLaunch(Ops.launch, TestSession.CONTEXT, function, 0, parameters));
+  }
+
+  private static byte[] unpacked(byte[] list) throws DataFormatException {
+    ByteBuffer header = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
+    assertThat(header.getInt()).isEqualTo(-1);
+    byte[] unpacked = new byte[header.getInt()];
+    Inflater inflater = new Inflater(true);
+    inflater.setInput(header);
+    assertThat(inflater.inflate(unpacked)).isEqualTo(unpacked.length);
+    inflater.end();
+    return unpacked;
   }
 
   private static int entries(byte[] list, int from) {

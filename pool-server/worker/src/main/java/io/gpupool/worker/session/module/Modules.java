@@ -118,7 +118,7 @@ public final class Modules implements ModuleOps {
         ModuleFunctions told = ModuleFunctions.of(backend, out, handle, kernels);
         result = register(module, handle, told);
         if (result == 0 && functionsCapacity > 0) {
-          functions = told.all(Math.min(functionsCapacity, MAX_TABLE_BYTES));
+          functions = PackedList.of(told.all(Math.min(functionsCapacity, MAX_TABLE_BYTES)));
         }
       }
       Payload payload =
