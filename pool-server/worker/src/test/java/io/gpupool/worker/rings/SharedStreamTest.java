@@ -29,14 +29,14 @@ class SharedStreamTest {
   private final long received = Posix.map(BUFFER_BYTES);
   private int workerSocket;
   private SharedStream worker;
-  private ProgramEnd program;
+  private ProgramRings program;
 
   @BeforeEach
   void connect() throws Exception {
     int[] pair = Posix.socketPair();
     workerSocket = pair[0];
     worker = SharedStream.open(workerSocket);
-    program = new ProgramEnd(pair[1]);
+    program = new ProgramRings(pair[1]);
   }
 
   @AfterEach
@@ -94,7 +94,7 @@ class SharedStreamTest {
     CompletableFuture<Void> taking =
         CompletableFuture.runAsync(() -> {
           for (long at = 0; at < BUFFER_BYTES; ) {
-            at += program.receive(received + at, BUFFER_BYTES - at);
+            at += program.receive(received + at, BUFFER_BYTES - at, 0);
           }
         });
     Random lengths = new Random(8);
@@ -151,8 +151,7 @@ class SharedStreamTest {
   @ParameterizedTest
   @ValueSource(longs = {-1, SharedMemory.RING_BYTES + 1, POSITION_STEP, Long.MIN_VALUE})
   void receive_positionThatCannotBe_isAnErrorOfThisStream(long head) {
-    long state = program.memory() + SharedMemory.REQUESTS_STATE;
-    Memory.putLongVolatile(state + RingState.HEAD, head);
+    program.claimToHavePut(head);
     assertThat(worker.receive(received, BUFFER_BYTES, Posix.MSG_DONTWAIT)).isEqualTo(-Posix.EPROTO);
     assertThat(worker.receive(received, BUFFER_BYTES, 0)).isEqualTo(-Posix.EPROTO);
   }

@@ -3,17 +3,25 @@ package io.gpupool.worker.seal;
 
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.rings.ProgramRings;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The program's end of a new connection, sealed or in the clear. One thread at a time receives, and
- * one sends.
- */
+/** The program's end of a new connection. One thread at a time receives, and one sends. */
 public final class ProgramEnd implements AutoCloseable {
+  /** The ways in which bytes travel. */
+  public enum Kind {
+    CLEAR,
+    SEALED,
+    SHARED
+  }
+
   private static final int ROOM_BYTES = 1 << 20;
   private static final AtomicInteger CONNECTIONS = new AtomicInteger();
 
@@ -21,6 +29,7 @@ public final class ProgramEnd implements AutoCloseable {
   private final ProgramConnection worker;
   private final @Nullable RecordSealer sealer;
   private final @Nullable RecordOpener opener;
+  private final @Nullable ProgramRings rings;
 
   /** Freed when this object is. */
   private final MemorySegment memory = Arena.ofAuto().allocate(3L * ROOM_BYTES, 64);
@@ -37,24 +46,46 @@ public final class ProgramEnd implements AutoCloseable {
   /** What was received and not asked for yet. */
   private byte[] rest = new byte[0];
 
-  private ProgramEnd(boolean sealed) {
-    int[] pair = Posix.socketPair();
-    fd = pair[0];
-    if (sealed) {
-      byte[] secret = new byte[RecordKeys.SECRET_BYTES];
-      Arrays.fill(secret, (byte) CONNECTIONS.incrementAndGet());
-      sealer = new RecordSealer(RecordKeys.sealing(secret, RecordKeys.End.PROGRAM));
-      opener = new RecordOpener(RecordKeys.opening(secret, RecordKeys.End.WORKER));
-      worker = ProgramConnection.sealed(pair[1], secret);
-    } else {
-      sealer = null;
-      opener = null;
-      worker = ProgramConnection.clear(pair[1]);
-    }
+  private ProgramEnd(
+      int fd,
+      ProgramConnection worker,
+      @Nullable RecordSealer sealer,
+      @Nullable RecordOpener opener,
+      @Nullable ProgramRings rings) {
+    this.fd = fd;
+    this.worker = worker;
+    this.sealer = sealer;
+    this.opener = opener;
+    this.rings = rings;
   }
 
-  public static ProgramEnd open(boolean sealed) {
-    return new ProgramEnd(sealed);
+  public static ProgramEnd open(Kind kind) {
+    int[] pair = Posix.socketPair();
+    return switch (kind) {
+      case CLEAR -> new ProgramEnd(pair[0], ProgramConnection.clear(pair[1]), null, null, null);
+      case SEALED -> sealed(pair);
+      case SHARED -> sharing(pair);
+    };
+  }
+
+  private static ProgramEnd sealed(int[] pair) {
+    byte[] secret = new byte[RecordKeys.SECRET_BYTES];
+    Arrays.fill(secret, (byte) CONNECTIONS.incrementAndGet());
+    return new ProgramEnd(
+        pair[0],
+        ProgramConnection.sealed(pair[1], secret),
+        new RecordSealer(RecordKeys.sealing(secret, RecordKeys.End.PROGRAM)),
+        new RecordOpener(RecordKeys.opening(secret, RecordKeys.End.WORKER)),
+        null);
+  }
+
+  private static ProgramEnd sharing(int[] pair) {
+    try {
+      ProgramConnection worker = ProgramConnection.sharing(pair[1]);
+      return new ProgramEnd(pair[0], worker, null, null, new ProgramRings(pair[0]));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   public int fd() {
@@ -73,6 +104,9 @@ public final class ProgramEnd implements AutoCloseable {
     }
     int length = Math.min(lengthBytes, Records.MAX_CONTENT_BYTES);
     Memory.put(content, Arrays.copyOfRange(bytes, from, from + length), length);
+    if (rings != null) {
+      return (int) rings.putSome(content, length);
+    }
     sent = 0;
     if (sealer == null) {
       Memory.copy(content, outgoing, length);
@@ -88,9 +122,25 @@ public final class ProgramEnd implements AutoCloseable {
   public void sendAll(byte[] bytes, int lengthBytes) {
     boolean open = true;
     for (int at = 0; at < lengthBytes && open; ) {
-      at += send(bytes, at, lengthBytes - at);
+      int took = send(bytes, at, lengthBytes - at);
+      at += took;
       open = flush(0);
+      if (took == 0 && rings != null) {
+        rings.awaitRoom();
+        open = !hasEnded();
+      }
     }
+  }
+
+  private boolean hasEnded() {
+    Memory.putInt(content, fd);
+    Memory.putInt(content + 4, Posix.POLLRDHUP);
+    return Posix.poll(content, 1, 0) > 0;
+  }
+
+  /** Has a worker that shares memory believe so many bytes were put in. */
+  public void claimToHavePut(long lengthBytes) {
+    Objects.requireNonNull(rings).claimToHavePut(lengthBytes);
   }
 
   /** Sends bytes as they are, and not as content. */
@@ -113,9 +163,11 @@ public final class ProgramEnd implements AutoCloseable {
   public byte[] receive(int mostBytes, int flags) {
     if (rest.length == 0) {
       long count =
-          opener == null
-              ? Posix.recv(fd, incoming, Math.min(mostBytes, ROOM_BYTES), flags)
-              : opener.receive(fd, incoming, ROOM_BYTES, flags);
+          opener != null
+              ? opener.receive(fd, incoming, ROOM_BYTES, flags)
+              : rings != null
+                  ? rings.receive(incoming, Math.min(mostBytes, ROOM_BYTES), flags)
+                  : Posix.recv(fd, incoming, Math.min(mostBytes, ROOM_BYTES), flags);
       rest = Memory.bytes(incoming, (int) Math.max(0, count));
     }
     int length = Math.min(mostBytes, rest.length);
@@ -126,6 +178,10 @@ public final class ProgramEnd implements AutoCloseable {
 
   @Override
   public void close() {
-    Posix.close(fd);
+    if (rings != null) {
+      rings.close();
+    } else {
+      Posix.close(fd);
+    }
   }
 }

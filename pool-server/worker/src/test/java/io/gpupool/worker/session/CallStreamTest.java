@@ -21,15 +21,15 @@ class CallStreamTest {
   private static final long WINDOW_MILLIS = 100;
   private static final int PAGE_BYTES = 4096;
 
-  private final ProgramEnd first = ProgramEnd.open(isSealed());
-  private final ProgramEnd later = ProgramEnd.open(isSealed());
+  private final ProgramEnd first = ProgramEnd.open(kind());
+  private final ProgramEnd later = ProgramEnd.open(kind());
   private final AnswerSender sender = new AnswerSender(new AnswerLog(), first.worker());
   private final CallStream stream =
       new CallStream(
           first.worker(), new ResumeWindow(WINDOW_MILLIS, cause -> {}, () -> {}), sender);
 
-  boolean isSealed() {
-    return false;
+  ProgramEnd.Kind kind() {
+    return ProgramEnd.Kind.CLEAR;
   }
 
   @AfterEach

@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
@@ -61,20 +62,21 @@ class FuzzTest {
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void hostileFrames_ofSessionsThatOutliveTheirConnection_neitherFailNorHangThem(boolean sealed) {
+  @EnumSource
+  void hostileFrames_ofSessionsThatOutliveTheirConnection_neitherFailNorHangThem(
+      ProgramEnd.Kind kind) {
     for (int i = 0; i < RESUMABLE_SESSIONS; i++) {
       FrameGenerator generator = new FrameGenerator(new SplittableRandom(SEED + i));
       try (SoftBackend backend = backend()) {
-        Outcome outcome = drive(backend, generator, i % 3 == 2 ? 0 : 4000, window(), sealed);
+        Outcome outcome = drive(backend, generator, i % 3 == 2 ? 0 : 4000, window(), kind);
         assertThat(outcome.reason).as("session %d", i).doesNotContain("internal");
       }
     }
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void laterConnections_thatBeginWithAnything_resumeTheSessionOrEndIt(boolean sealed) {
+  @EnumSource
+  void laterConnections_thatBeginWithAnything_resumeTheSessionOrEndIt(ProgramEnd.Kind kind) {
     AtomicInteger resumed = new AtomicInteger();
     AtomicInteger ended = new AtomicInteger();
     ResumeWindow window = new ResumeWindow(500, cause -> {}, resumed::incrementAndGet);
@@ -82,7 +84,7 @@ class FuzzTest {
       SplittableRandom random = new SplittableRandom(SEED + i);
       FrameGenerator generator = new FrameGenerator(random);
       try (SoftBackend backend = backend();
-          Pipe pipe = new Pipe(backend, window, sealed)) {
+          Pipe pipe = new Pipe(backend, window, kind)) {
         for (int later = 0; later < LATER_CONNECTIONS; later++) {
           pipe.send(generator, random.nextInt(30));
           pipe.reconnect();
@@ -120,15 +122,15 @@ class FuzzTest {
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void randomBytes_manyShortStreams_endEachTheirSession(boolean sealed) {
+  @EnumSource
+  void randomBytes_manyShortStreams_endEachTheirSession(ProgramEnd.Kind kind) {
     SplittableRandom random = new SplittableRandom(SEED);
     for (int i = 0; i < 300; i++) {
       byte[] bytes = new byte[random.nextInt(1, 4096)];
       random.nextBytes(bytes);
-      String reason = run(bytes, ResumeWindow.NONE, sealed);
+      String reason = run(bytes, ResumeWindow.NONE, kind);
       assertThat(reason).as("stream %d", i).matches("malformed frame.*|connection .*|goodbye");
-      assertThat(run(bytes, window(), sealed))
+      assertThat(run(bytes, window(), kind))
           .as("stream %d", i)
           .matches("malformed frame.*|its .*|goodbye");
     }
@@ -141,23 +143,38 @@ class FuzzTest {
       byte[] bytes = new byte[random.nextInt(5, 4096)];
       random.nextBytes(bytes);
       try (SoftBackend backend = backend();
-          Pipe pipe = new Pipe(backend, i % 2 == 0 ? ResumeWindow.NONE : window(), true)) {
+          Pipe pipe =
+              new Pipe(
+                  backend, i % 2 == 0 ? ResumeWindow.NONE : window(), ProgramEnd.Kind.SEALED)) {
         pipe.end().sendRaw(bytes);
         pipe.disconnect();
-        assertThat(pipe.reason()).as("stream %d", i).isEqualTo(ProgramConnection.ALTERED);
+        assertThat(pipe.reason())
+            .as("stream %d", i)
+            .isEqualTo(ProgramConnection.violation(-Posix.EBADMSG));
       }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {-1, 1L << 22, 1L << 40, Long.MIN_VALUE})
+  void position_thatCannotBe_endsTheSession(long head) {
+    try (SoftBackend backend = backend();
+        Pipe pipe = new Pipe(backend, window(), ProgramEnd.Kind.SHARED)) {
+      pipe.end().claimToHavePut(head);
+      pipe.disconnect();
+      assertThat(pipe.reason()).isEqualTo(ProgramConnection.violation(-Posix.EPROTO));
     }
   }
 
   private static Outcome run(FrameGenerator generator, int frames) {
     try (SoftBackend backend = backend()) {
-      return drive(backend, generator, frames, ResumeWindow.NONE, false);
+      return drive(backend, generator, frames, ResumeWindow.NONE, ProgramEnd.Kind.CLEAR);
     }
   }
 
-  private static String run(byte[] bytes, ResumeWindow window, boolean sealed) {
+  private static String run(byte[] bytes, ResumeWindow window, ProgramEnd.Kind kind) {
     try (SoftBackend backend = backend();
-        Pipe pipe = new Pipe(backend, window, sealed)) {
+        Pipe pipe = new Pipe(backend, window, kind)) {
       pipe.send(bytes, bytes.length);
       pipe.disconnect();
       return pipe.reason();
@@ -173,8 +190,8 @@ class FuzzTest {
       FrameGenerator generator,
       int frames,
       ResumeWindow window,
-      boolean sealed) {
-    try (Pipe pipe = new Pipe(backend, window, sealed)) {
+      ProgramEnd.Kind kind) {
+    try (Pipe pipe = new Pipe(backend, window, kind)) {
       byte[] batch = new byte[256 << 10];
       int filled = 0;
       for (int i = 0; i < frames; i++) {
@@ -210,15 +227,15 @@ class FuzzTest {
   /** A session, a thread that drops its answers, and the sending end. */
   private static final class Pipe implements AutoCloseable {
     final Session session;
-    private final boolean sealed;
+    private final ProgramEnd.Kind kind;
     private final List<ProgramEnd> ends = new ArrayList<>();
     private final int firstFd;
     private final Thread runner;
     private final List<Thread> drains = new ArrayList<>();
     private final AtomicReference<Object> outcome = new AtomicReference<>();
 
-    Pipe(SoftBackend backend, ResumeWindow window, boolean sealed) {
-      this.sealed = sealed;
+    Pipe(SoftBackend backend, ResumeWindow window, ProgramEnd.Kind kind) {
+      this.kind = kind;
       ProgramEnd first = open();
       firstFd = first.worker().fd();
       List<LeasedGpu> gpus =
@@ -242,7 +259,7 @@ class FuzzTest {
     }
 
     private ProgramEnd open() {
-      ends.add(ProgramEnd.open(sealed));
+      ends.add(ProgramEnd.open(kind));
       return end();
     }
 

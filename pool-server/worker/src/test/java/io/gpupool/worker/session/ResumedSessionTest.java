@@ -10,6 +10,7 @@ import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.soft.SoftBackend;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -37,8 +38,8 @@ class ResumedSessionTest {
     return new SoftBackend(new DeviceSpec(1, 64L << 20, 90), MissingPtx.SKIP);
   }
 
-  boolean isSealed() {
-    return false;
+  ProgramEnd.Kind kind() {
+    return ProgramEnd.Kind.CLEAR;
   }
 
   void close(Backend used) {
@@ -46,7 +47,7 @@ class ResumedSessionTest {
   }
 
   private ResumingClient open(long windowMillis) {
-    ResumingClient opened = new ResumingClient(backend, windowMillis, isSealed());
+    ResumingClient opened = new ResumingClient(backend, windowMillis, kind());
     assertThat(opened.next().kind()).isEqualTo(AnswerKind.WELCOME);
     return opened;
   }

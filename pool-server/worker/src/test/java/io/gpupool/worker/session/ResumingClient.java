@@ -47,7 +47,7 @@ final class ResumingClient implements AutoCloseable {
   /** The position of the requests of which the session says that they have come. */
   long acknowledged;
 
-  private final boolean sealed;
+  private final ProgramEnd.Kind kind;
   private final int firstFd;
   private ProgramEnd end;
 
@@ -61,10 +61,10 @@ final class ResumingClient implements AutoCloseable {
   private byte[] partial = new byte[0];
   private boolean closed;
 
-  ResumingClient(Backend backend, long windowMillis, boolean sealed) {
+  ResumingClient(Backend backend, long windowMillis, ProgramEnd.Kind kind) {
     List<LeasedGpu> gpus = List.of(new LeasedGpu(0, TestSession.QUOTA_BYTES, 100));
-    this.sealed = sealed;
-    end = ProgramEnd.open(sealed);
+    this.kind = kind;
+    end = ProgramEnd.open(kind);
     firstFd = end.worker().fd();
     ResumeWindow window =
         new ResumeWindow(
@@ -251,7 +251,7 @@ final class ResumingClient implements AutoCloseable {
 
   private void reconnect() {
     end.close();
-    end = ProgramEnd.open(sealed);
+    end = ProgramEnd.open(kind);
     session.resume(end.worker());
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.rings;
 
+import io.gpupool.cuda.RingState;
 import io.gpupool.cuda.SharedMemory;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
@@ -8,7 +9,7 @@ import io.gpupool.worker.os.UnixSocket;
 import java.io.IOException;
 
 /** The program's end of a stream in shared memory: puts requests and takes answers. */
-public final class ProgramEnd implements AutoCloseable {
+public final class ProgramRings implements AutoCloseable {
   private final int socket;
   private final long memory;
   private final RingPutter requests;
@@ -17,7 +18,7 @@ public final class ProgramEnd implements AutoCloseable {
   private boolean closed;
 
   /** Receives the memory; the socket is this object's to close. */
-  public ProgramEnd(int socket) throws IOException {
+  public ProgramRings(int socket) throws IOException {
     this.socket = socket;
     int file = new UnixSocket(socket).receiveDescriptor().orElseThrow();
     memory = Posix.mapShared(file, 0, SharedMemory.MEMORY_BYTES);
@@ -58,11 +59,21 @@ public final class ProgramEnd implements AutoCloseable {
     long ignored = Posix.send(socket, door, 1, Posix.MSG_DONTWAIT);
   }
 
-  /** Takes what there is, and waits for something; 0 at the end, or EPROTO negated. */
-  public long receive(long address, long roomBytes) {
+  /** Has the worker believe that so many bytes were put in. */
+  public void claimToHavePut(long lengthBytes) {
+    Memory.putLongVolatile(memory + SharedMemory.REQUESTS_STATE + RingState.HEAD, lengthBytes);
+  }
+
+  /** Waits a little for room. */
+  public void awaitRoom() {
+    requests.awaitRoom();
+  }
+
+  /** Takes what there is, and waits for something; 0 at the end, or a negative error. */
+  public long receive(long address, long roomBytes, int flags) {
     while (true) {
       long taken = answers.take(address, roomBytes);
-      if (taken != -Posix.EAGAIN) {
+      if (taken != -Posix.EAGAIN || flags == Posix.MSG_DONTWAIT) {
         return taken;
       }
       long came = answers.beginSleep() ? Posix.recv(socket, door, 64, 0) : 1;
