@@ -122,7 +122,7 @@ static void stream_ofAnotherLength_isRefused(void) {
   CHECK(!inflate_all(dynamicCode, sizeof dynamicCode, out, LIST_BYTES - 1));
   CHECK(!inflate_all(dynamicCode, sizeof dynamicCode, out, LIST_BYTES + 1));
   for (size_t length = 0; length < sizeof dynamicCode - 1; length++) {
-    CHECK(!inflate_all(dynamicCode, length, out, LIST_BYTES));
+    CHECK(!inflate_all(dynamicCode, (uint32_t)length, out, LIST_BYTES));
   }
 }
 

@@ -23,6 +23,9 @@ struct peer_shared {
   _Atomic int running;
 };
 
+/** How many streams in shared memory have ended. */
+static _Atomic int peerSharedEnds;
+
 static inline bool peer_shares(void) { return getenv("PEER_SHARED") != NULL; }
 
 static inline void peer_shared_end(struct peer_shared *shared) {
@@ -34,6 +37,15 @@ static inline void peer_shared_end(struct peer_shared *shared) {
   close(shared->clear);
   close(shared->file);
   free(shared);
+  atomic_fetch_add(&peerSharedEnds, 1);
+}
+
+/** Cuts a stream, after which nothing more is answered on it: what is in shared memory already would be. */
+static inline void peer_shut(int stream) {
+  int before = atomic_load(&peerSharedEnds);
+  shutdown(stream, SHUT_RDWR);
+  // Another process has its own count.
+  for (int i = 0; i < 1000 && peer_shares() && atomic_load(&peerSharedEnds) == before; i++) usleep(100);
 }
 
 /** Takes what has come, waiting for it; 0: the program has gone. */

@@ -15,7 +15,7 @@ static void begin_resuming(uint32_t window) {
   context = begin();
 }
 
-static void cut(void) { shutdown(connections[0].stream, SHUT_RDWR); }
+static void cut(void) { peer_shut(connections[0].stream); }
 
 /** Cuts the connection, and has the cut noticed. */
 static void cut_and_post(void) {

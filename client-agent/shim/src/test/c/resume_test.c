@@ -28,7 +28,7 @@ static void check_filled(const uint8_t *bytes, size_t count, uint32_t seed) {
 }
 
 /** Cuts the connection as it is now. */
-static void cut(void) { shutdown(connections[0].stream, SHUT_RDWR); }
+static void cut(void) { peer_shut(connections[0].stream); }
 
 // Several threads post, copy both ways and wait.
 
