@@ -130,7 +130,7 @@ class DistributionIT {
               shim.filter(path -> !Files.isSymbolicLink(path))
                   .mapToLong(path -> path.toFile().length())
                   .sum())
-          .isLessThan(1 << 20);
+          .isLessThan(figure("docs/how-to/containers.md", "less than (\\d+) MiB") << 20);
     }
   }
 
