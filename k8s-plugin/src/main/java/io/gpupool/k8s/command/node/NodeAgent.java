@@ -20,9 +20,6 @@ import java.nio.file.Path;
  * knows the agent. Started and closed by any thread.
  */
 final class NodeAgent implements AutoCloseable {
-  /** The folder beside the agent's socket in which servers of the node have theirs. */
-  private static final String STREAMS = "streams";
-
   private final Agent agent;
 
   private NodeAgent(Agent agent) {
@@ -38,7 +35,8 @@ final class NodeAgent implements AutoCloseable {
   static NodeAgent start(Path socket, PoolConnections pool, PodTokens tokens) throws IOException {
     AgentOptions options =
         new AgentOptions(
-            new AgentSockets(new UnixAddress(socket.toString()), socket.resolveSibling(STREAMS)),
+            new AgentSockets(
+                new UnixAddress(socket.toString()), ServerSockets.beside(socket).folder()),
             pool.address(),
             null,
             pool.security(),

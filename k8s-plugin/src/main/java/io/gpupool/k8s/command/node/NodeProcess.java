@@ -190,6 +190,7 @@ final class NodeProcess implements AutoCloseable {
   void removeTraces() {
     try {
       new ShimFolder(setup.shimFolder()).remove();
+      ServerSockets.beside(setup.socket()).remove();
       Files.deleteIfExists(setup.socket());
       Path cdiFolder = setup.cdiFolder();
       if (cdiFolder != null) {

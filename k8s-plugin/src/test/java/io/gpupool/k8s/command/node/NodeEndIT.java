@@ -92,6 +92,8 @@ class NodeEndIT {
     try (Child child = start()) {
       // Of a pod that is still there; no kubelet can have it removed any more.
       Files.writeString(node.resolve("cdi/gpupool.io-claim-1.json"), "{}");
+      Path streams = Files.createDirectories(node.resolve("run/streams"));
+      Files.writeString(streams.resolve("gpupool-stream-0123456789abcdef.sock"), "");
       client.apps().daemonSets().inNamespace("gpus").withName("pool-node").delete();
       requireEnd(child);
       assertThat(node.resolve("run")).isEmptyDirectory();
