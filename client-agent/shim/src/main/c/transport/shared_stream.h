@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call stream in memory that the shim shares with a worker on the same machine. The socket carries the memory's
-// descriptor, and then bytes that wake who sleeps; its end is the connection's.
+// descriptor, and then bytes that wake the side that sleeps; its end is the connection's.
 #pragma once
 
 #include "transport/connection.h"

@@ -11,8 +11,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * A connection with a program on this machine: memory with a ring for each direction, and a unix
- * socket. The socket carries the memory's descriptor, and then bytes that wake who sleeps; its end
- * is the connection's. One thread at a time receives, and one sends.
+ * socket. The socket carries the memory's descriptor, and then bytes that wake the side that
+ * sleeps; its end is the connection's. One thread at a time receives, and one sends.
  */
 public final class SharedStream {
   private static final int BYTES_AT_DOOR = 64;
