@@ -21,7 +21,7 @@ struct peer_seal {
   _Atomic int running;
 };
 
-/** What happens to the next record that is sealed for the program. */
+/** The fault that is put into the next record sealed for the program. */
 enum peer_spoiling { PEER_NOTHING, PEER_FLIP, PEER_REPLAY, PEER_LEAVE_OUT, PEER_TRUNCATE };
 
 static _Atomic int peerSpoiling;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libcrypto asks the C library for and glibc 2.17 does not have: build.sh renames its calls.
+// Functions of the C library that libcrypto calls and glibc 2.17 does not have: build.sh renames the calls.
 #include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -12,5 +12,5 @@ enum sink { SINK_NONE, SINK_MEMORY, SINK_STDOUT, SINK_STDERR };
 /** Receives once; 0: nothing there, 1: something came or the session is lost. The caller has the role of the reader. */
 int receive_some(struct connection *connection, bool wait);
 
-/** What came was taken apart. */
+/** Has single bytes wake the reader again, once little of a long payload is left. For after bytes were taken apart. */
 void receive_settle(struct connection *connection);

@@ -18,7 +18,7 @@ bool sealed_begin(struct connection *connection, const char *secret);
 /** Ends the session: what came is no record that the worker sealed in this place. */
 void sealed_altered(void);
 
-/** What is left of the records that were sealed. */
+/** Bytes of sealed records that are still to be sent. */
 static inline uint32_t sealed_unsent(const struct seal *seal) { return seal->ready - seal->sent; }
 
 /**

@@ -68,34 +68,29 @@ class TlsIT {
 
   @Test
   void agent_overTls_servesPrograms(@TempDir Path socket) {
-    try (Agent agent = Agent.start(pool, socket, "--tls-ca", authority.root().toString())) {
-      Program.Ended ended =
-          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
-      assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
-      assertThat(agent.program().output() + agent.program().errors())
-          .contains("sealed, handed over");
-    }
+    requireAgentServes(pool, socket, "sealed, handed over");
   }
 
   @Test
   void callStreams_relayed_staysWithinTls(@TempDir Path socket) {
-    try (Pool relaying = start("--relay-call-streams");
-        Agent agent = Agent.start(relaying, socket, "--tls-ca", authority.root().toString())) {
-      Program.Ended ended =
-          agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
-      assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
-      assertThat(agent.program().output() + agent.program().errors()).contains("over TLS relayed");
+    try (Pool relaying = start("--relay-call-streams")) {
+      requireAgentServes(relaying, socket, "over TLS relayed");
     }
   }
 
   @Test
   void callStreams_inTheClear_leaveProgramsAloneWithTheirWorkers(@TempDir Path socket) {
-    try (Pool clear = start("--clear-call-streams");
-        Agent agent = Agent.start(clear, socket, "--tls-ca", authority.root().toString())) {
+    try (Pool clear = start("--clear-call-streams")) {
+      requireAgentServes(clear, socket, "handed over");
+    }
+  }
+
+  private void requireAgentServes(Pool serving, Path socket, String manner) {
+    try (Agent agent = Agent.start(serving, socket, "--tls-ca", authority.root().toString())) {
       Program.Ended ended =
           agent.program(CPrograms.example("vector_add"), Distribution.KERNELS).run();
       assertThat(ended.output()).as(ended.toString()).contains("vector_add: OK");
-      assertThat(agent.program().output() + agent.program().errors()).contains("handed over");
+      assertThat(agent.program().output() + agent.program().errors()).contains(manner);
     }
   }
 

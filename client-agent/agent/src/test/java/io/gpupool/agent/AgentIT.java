@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -223,7 +224,14 @@ class AgentIT {
     UnixAddress path = new UnixAddress(folder.resolve("deep/agent.sock").toString());
     AgentOptions options =
         new AgentOptions(
-            path, null, null, ClientSecurity.DEFAULT, LeaseOptions.NOTHING, false, null, false);
+            new AgentSockets(path, null),
+            null,
+            null,
+            ClientSecurity.DEFAULT,
+            LeaseOptions.NOTHING,
+            false,
+            null,
+            false);
     Files.createDirectories(folder.resolve("deep"));
     try (var dead =
         java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
@@ -312,7 +320,14 @@ class AgentIT {
 
   private AgentOptions options(@Nullable PoolAddress to, boolean relay) {
     return new AgentOptions(
-        socket, to, null, ClientSecurity.DEFAULT, LeaseOptions.NOTHING, relay, null, false);
+        new AgentSockets(socket, null),
+        to,
+        null,
+        ClientSecurity.DEFAULT,
+        LeaseOptions.NOTHING,
+        relay,
+        null,
+        false);
   }
 
   private static PoolAddress address() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.lease.LeaseOptions;
@@ -239,7 +240,7 @@ class HoldIT {
   private Agent start(@Nullable PodPrograms pods) throws Exception {
     return Agent.start(
         new AgentOptions(
-            socket,
+            new AgentSockets(socket, null),
             pool.address(),
             null,
             new ClientSecurity(TlsFiles.NONE, false, false),

@@ -4,6 +4,7 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -122,7 +123,7 @@ class LeaseEndIT {
   private Agent start(boolean relay) throws Exception {
     return Agent.start(
         new AgentOptions(
-            socket,
+            new AgentSockets(socket, null),
             address(),
             null,
             ClientSecurity.DEFAULT,

@@ -4,6 +4,7 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.client.RecordingPool;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -126,7 +127,14 @@ class LentCredentialsIT {
     agent =
         Agent.start(
             new AgentOptions(
-                socket, pool, "agents-token", security, LeaseOptions.NOTHING, false, null, true),
+                new AgentSockets(socket, null),
+                pool,
+                "agents-token",
+                security,
+                LeaseOptions.NOTHING,
+                false,
+                null,
+                true),
             LOOPS);
   }
 

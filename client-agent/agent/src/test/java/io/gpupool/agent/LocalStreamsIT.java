@@ -4,6 +4,7 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.runtime.NetworkNamespace;
@@ -156,7 +157,7 @@ class LocalStreamsIT {
   private Agent start(ResumingPool pool, TlsFiles tls, boolean relay) throws Exception {
     return Agent.start(
         new AgentOptions(
-            socket(),
+            new AgentSockets(socket(), null),
             pool.address(),
             null,
             new ClientSecurity(tls, false, false),
@@ -182,18 +183,7 @@ class LocalStreamsIT {
 
   private Shim resume(Shim broken) throws Exception {
     Shim again = new Shim(socket());
-    again.attach(
-        TextMessage.ofType("resume")
-            .put("protocol", 1)
-            .put("pid", ProcessHandle.current().pid())
-            .put("program", "shim")
-            .put("lease", "L1.secret")
-            .put("session", broken.get("session.0"))
-            .put("session_key", broken.get("session_key.0"))
-            .put("server", broken.get("server.0"))
-            .put("resume_window", broken.get("resume_window"))
-            .put("holds", 0)
-            .put("shares", 1));
+    again.attach(Shim.resume(broken).put("holds", 0).put("shares", 1));
     assertThat(again.answer.type()).describedAs("%s", again.answer).isEqualTo("resumed");
     return again;
   }

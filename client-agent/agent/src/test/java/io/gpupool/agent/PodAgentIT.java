@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 import com.google.gson.JsonObject;
 import com.sun.management.UnixOperatingSystemMXBean;
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -225,7 +226,7 @@ class PodAgentIT {
   private Agent startAgent() throws Exception {
     return Agent.start(
         new AgentOptions(
-            socket,
+            new AgentSockets(socket, null),
             new PoolAddress("127.0.0.1", pool.server.controlPort()),
             null,
             ClientSecurity.DEFAULT,

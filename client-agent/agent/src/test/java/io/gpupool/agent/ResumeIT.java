@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
@@ -315,16 +316,7 @@ class ResumeIT {
   }
 
   private static TextMessage.Builder request(Shim broken, boolean holds) {
-    return TextMessage.ofType("resume")
-        .put("protocol", 1)
-        .put("pid", ProcessHandle.current().pid())
-        .put("program", "shim")
-        .put("lease", "L1.secret")
-        .put("session", broken.get("session.0"))
-        .put("session_key", broken.get("session_key.0"))
-        .put("server", broken.get("server.0"))
-        .put("resume_window", broken.get("resume_window"))
-        .put("holds", holds ? 1 : 0);
+    return Shim.resume(broken).put("holds", holds ? 1 : 0);
   }
 
   private Shim resume(Shim broken, boolean holds) throws Exception {
@@ -364,7 +356,7 @@ class ResumeIT {
   private AgentOptions options(
       PoolAddress pool, TlsFiles files, boolean relay, @Nullable PodPrograms pods) {
     return new AgentOptions(
-        socket,
+        new AgentSockets(socket, null),
         pool,
         null,
         new ClientSecurity(files, false, false),

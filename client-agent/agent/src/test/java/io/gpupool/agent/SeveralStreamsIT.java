@@ -4,6 +4,7 @@ package io.gpupool.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.agent.options.AgentOptions;
+import io.gpupool.agent.options.AgentSockets;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.lease.LeaseOptions;
@@ -68,7 +69,14 @@ class SeveralStreamsIT {
       agent =
           Agent.start(
               new AgentOptions(
-                  socket, address, null, security, LeaseOptions.NOTHING, relay, null, false),
+                  new AgentSockets(socket, null),
+                  address,
+                  null,
+                  security,
+                  LeaseOptions.NOTHING,
+                  relay,
+                  null,
+                  false),
               LOOPS);
     }
 

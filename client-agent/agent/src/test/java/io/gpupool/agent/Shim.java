@@ -31,6 +31,19 @@ final class Shim implements AutoCloseable {
         .put("program", "shim");
   }
 
+  /** Asks for another stream of the session that a shim has lost. */
+  static TextMessage.Builder resume(Shim broken) {
+    return TextMessage.ofType("resume")
+        .put("protocol", 1)
+        .put("pid", ProcessHandle.current().pid())
+        .put("program", "shim")
+        .put("lease", "L1.secret")
+        .put("session", broken.get("session.0"))
+        .put("session_key", broken.get("session_key.0"))
+        .put("server", broken.get("server.0"))
+        .put("resume_window", broken.get("resume_window"));
+  }
+
   /** Sends a message and gives the answer. */
   TextMessage ask(TextMessage message) throws Exception {
     socket.send(message);

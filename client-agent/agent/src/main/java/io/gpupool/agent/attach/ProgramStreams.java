@@ -107,9 +107,8 @@ final class ProgramStreams {
           handle.leaseId(),
           session.id().brief(),
           session.callStream().address(),
-          isLocal(link)
-              ? "over a local socket, "
-              : session.seal() != null ? "sealed, " : isEncrypted(link) ? "over TLS " : "",
+          StreamConnector.manner(
+              connections.get(link), session.callStream(), session.seal() != null),
           isRelayed(link) ? "relayed" : "handed over");
     }
     return isChannelTheStream()
@@ -138,7 +137,7 @@ final class ProgramStreams {
   }
 
   private boolean isEncrypted(int link) {
-    return !isLocal(link) && sessions.get(link).callStream().isEncrypted();
+    return StreamConnector.isEncrypted(connections.get(link), sessions.get(link).callStream());
   }
 
   private boolean isLocal(int link) {

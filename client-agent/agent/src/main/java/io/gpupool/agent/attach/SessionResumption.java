@@ -118,13 +118,12 @@ final class SessionResumption {
   }
 
   private CompletableFuture<FileDescriptor> take(UnixChannel connection, ResumedSession resumed) {
-    boolean local = StreamConnector.isLocal(connection);
-    boolean encrypted = !local && resumed.callStream().isEncrypted();
+    boolean encrypted = StreamConnector.isEncrypted(connection, resumed.callStream());
     boolean relay = agent.options().relay();
     // From here on it is not this class's to close.
     dialing = null;
-    isLocal = local;
-    secret = local ? null : resumed.secret();
+    isLocal = StreamConnector.isLocal(connection);
+    secret = isLocal ? null : resumed.secret();
     try {
       guard(new GuardedStream(connection, resumed.callStream().address(), true));
     } catch (IOException e) {
@@ -135,9 +134,7 @@ final class SessionResumption {
         "session {}: call stream to {} resumed, {}{}",
         id().brief(),
         resumed.callStream().address(),
-        local
-            ? "over a local socket, "
-            : encrypted ? "over TLS " : secret != null ? "sealed, " : "",
+        StreamConnector.manner(connection, resumed.callStream(), secret != null),
         encrypted || relay ? "relayed" : "handed over");
     return HandOver.of(connection, id().brief(), encrypted, relay);
   }

@@ -20,6 +20,18 @@ record StreamConnector(AgentOptions options, EventLoop loop) {
     return connection instanceof EpollDomainSocketChannel;
   }
 
+  /** Returns whether a connected stream is over TLS. */
+  static boolean isEncrypted(UnixChannel connection, CallStreamDialer.Target target) {
+    return !isLocal(connection) && target.isEncrypted();
+  }
+
+  /** Returns how the bytes of a connected stream travel, for the log. */
+  static String manner(UnixChannel connection, CallStreamDialer.Target target, boolean sealed) {
+    return isLocal(connection)
+        ? "over a local socket, "
+        : isEncrypted(connection, target) ? "over TLS " : sealed ? "sealed, " : "";
+  }
+
   /** Returns what of its program's abilities the agent lets it use. */
   StreamAbilities usable(StreamAbilities abilities) {
     return options.relay() ? abilities.overTcp() : abilities;

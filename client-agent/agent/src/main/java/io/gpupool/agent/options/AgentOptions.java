@@ -30,19 +30,6 @@ public record AgentOptions(
     boolean relay,
     @Nullable PodPrograms pods,
     boolean anyUser) {
-  /** The options of an agent beside whose own socket servers leave theirs. */
-  public AgentOptions(
-      UnixAddress socket,
-      @Nullable PoolAddress pool,
-      @Nullable String token,
-      ClientSecurity security,
-      LeaseOptions wish,
-      boolean relay,
-      @Nullable PodPrograms pods,
-      boolean anyUser) {
-    this(new AgentSockets(socket, null), pool, token, security, wish, relay, pods, anyUser);
-  }
-
   /** Throws {@link IllegalArgumentException} for pods without a pool. */
   public AgentOptions {
     if (pods != null && pool == null) {

@@ -328,7 +328,7 @@ public final class Session implements LeasedSession, WorkerSession {
   /**
    * The program has connected once more. The worker turns to it from its former connection.
    *
-   * @param secret with which the connection is sealed; null: it is not
+   * @param secret with which the connection is sealed unless it is local; null: it is not
    */
   void rejoin(CallStream stream, int version, @Nullable SealSecret secret) {
     int number = ++laterStreams;
@@ -477,7 +477,7 @@ public final class Session implements LeasedSession, WorkerSession {
               local ? " over a local socket" : "");
       // Before the program can do anything that would be lost without it.
       recording.write(this, past);
-      worker().attach(stream, local, seal == null || local ? null : seal.secret());
+      worker().attach(stream, local, seal == null ? null : seal.secret());
       seal = null;
       joining.over();
     } else {

@@ -285,7 +285,7 @@ public final class Sessions {
     } else if (stream.needsSeal() && key.get().secret() == null) {
       stream.refuse(TlsGate.NO_TLS);
     } else if (tokens.stillHolds(key.get().caller())) {
-      session.rejoin(stream, version, stream.isLocal() ? null : key.get().secret());
+      session.rejoin(stream, version, key.get().secret());
     } else {
       deny(session, stream, "resumed");
     }

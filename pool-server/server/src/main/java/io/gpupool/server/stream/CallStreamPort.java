@@ -6,7 +6,6 @@ import io.gpupool.server.tls.TlsHandOver;
 import io.gpupool.transport.AcceptFailures;
 import io.gpupool.transport.Detaching;
 import io.gpupool.transport.EarlyBytes;
-import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.wire.ClientHello;
@@ -67,31 +66,20 @@ public final class CallStreamPort {
                   @Override
                   protected void initChannel(EpollSocketChannel channel) {
                     StreamKeepAlive.enable(channel);
-                    unfinished.begin(channel);
-                    if (tls != null) {
-                      HandshakeHandler handler =
-                          new HandshakeHandler(
-                              channel,
-                              join,
-                              () -> unfinished.finish(channel),
-                              CallStreamPort::handOver,
-                              refusals,
-                              true);
-                      channel
-                          .pipeline()
-                          .addLast(new TlsGate(tls, seals), handler, new EarlyBytes());
+                    if (tls == null) {
+                      HandshakeHandler.readClear(channel, join, unfinished, refusals);
                       return;
                     }
+                    unfinished.begin(channel);
                     HandshakeHandler handler =
                         new HandshakeHandler(
                             channel,
                             join,
                             () -> unfinished.finish(channel),
-                            (stream, resumable) -> Detaching.detach(stream),
+                            CallStreamPort::handOver,
                             refusals,
-                            false);
-                    channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
-                    channel.pipeline().addLast(handler);
+                            true);
+                    channel.pipeline().addLast(new TlsGate(tls, seals), handler, new EarlyBytes());
                   }
                 })
             .bind(address)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.stream;
 
+import io.gpupool.transport.Detaching;
+import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
@@ -61,6 +63,26 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
     this.handOver = handOver;
     this.refusals = refusals;
     this.portSpeaksTls = portSpeaksTls;
+  }
+
+  /** Reads the handshake of a connection in clear text; the channel has read nothing yet. */
+  static void readClear(
+      UnixChannel channel,
+      BiConsumer<ClientHello, CallStream> join,
+      UnfinishedHandshakes unfinished,
+      RefusalLog refusals) {
+    unfinished.begin(channel);
+    HandshakeHandler handler =
+        new HandshakeHandler(
+            channel,
+            join,
+            () -> unfinished.finish(channel),
+            (stream, resumable) -> Detaching.detach(stream),
+            refusals,
+            false);
+    channel.config().setAutoRead(false);
+    channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
+    channel.pipeline().addLast(handler);
   }
 
   @Override

@@ -3,14 +3,11 @@ package io.gpupool.server.stream;
 
 import io.gpupool.runtime.NetworkNamespace;
 import io.gpupool.server.options.LocalSocketOptions;
-import io.gpupool.transport.Detaching;
-import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.LocalSocketName;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.EpollDomainSocketChannel;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnixDomainSocketAddress;
@@ -37,7 +34,6 @@ public final class LocalSocket {
   private final Channel server;
   private final RefusalLog refusals = new RefusalLog(System::nanoTime, LOG::info);
   private final UnfinishedHandshakes unfinished = new UnfinishedHandshakes();
-  private final BiConsumer<ClientHello, CallStream> join;
 
   private LocalSocket(
       LocalSocketName name,
@@ -45,8 +41,9 @@ public final class LocalSocket {
       EventLoopGroup loops,
       BiConsumer<ClientHello, CallStream> join) {
     this.name = name;
-    this.join = join;
-    server = address.listen(loops, this::accept);
+    server =
+        address.listen(
+            loops, channel -> HandshakeHandler.readClear(channel, join, unfinished, refusals));
   }
 
   /**
@@ -122,21 +119,6 @@ public final class LocalSocket {
       LOG.debug("whether {} is in use is unknown: {}", file, e.getMessage());
       return false;
     }
-  }
-
-  private void accept(EpollDomainSocketChannel channel) {
-    unfinished.begin(channel);
-    HandshakeHandler handler =
-        new HandshakeHandler(
-            channel,
-            join,
-            () -> unfinished.finish(channel),
-            (stream, resumable) -> Detaching.detach(stream),
-            refusals,
-            false);
-    channel.config().setAutoRead(false);
-    channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
-    channel.pipeline().addLast(handler);
   }
 
   /**

@@ -157,13 +157,13 @@ public final class Worker {
    * Hands over the call stream, or a later one in its place; the worker must be linked.
    *
    * @param isLocal whether it is a unix socket whose other end the program has
-   * @param secret with which it is sealed; null: it is not
+   * @param secret with which it is sealed unless it is local; null: it is not
    */
   public void attach(FileDescriptor stream, boolean isLocal, @Nullable SealSecret secret) {
     WorkerLink to = Objects.requireNonNull(link);
     to.send(
         TextMessage.ofType("attach")
-            .putIfPresent("secret", secret == null ? null : secret.hex())
+            .putIfPresent("secret", isLocal || secret == null ? null : secret.hex())
             .putIfPresent("local", isLocal ? "1" : null)
             .build());
     to.send(stream);
