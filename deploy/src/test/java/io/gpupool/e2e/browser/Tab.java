@@ -36,6 +36,7 @@ public final class Tab {
   private final String session;
   private final List<String> complaints = new CopyOnWriteArrayList<>();
   private final String probe = resource("probe.js");
+  private volatile boolean hasNetworkChanged;
 
   Tab(DevTools tools, String session) {
     this.tools = tools;
@@ -48,10 +49,17 @@ public final class Tab {
     call("Page.addScriptToEvaluateOnNewDocument", "source", probe);
   }
 
-  /** Shows a page, once all that it names is loaded. */
+  /**
+   * Shows a page, once all that it names is loaded. A browser gives up what it is loading when a
+   * network interface of the machine comes or goes, as containers beside it do to it: then the page
+   * is loaded again.
+   */
   public void open(String address) {
-    call("Page.navigate", "url", address);
-    await("document.readyState === 'complete'");
+    do {
+      hasNetworkChanged = false;
+      call("Page.navigate", "url", address);
+      await("document.readyState === 'complete'");
+    } while (hasNetworkChanged);
   }
 
   /** Sets how wide and high it is, and whether its user prefers dark colours. */
@@ -251,8 +259,17 @@ public final class Tab {
       case "Runtime.exceptionThrown" ->
           complaints.add("error: " + parameters.get("exceptionDetails"));
       case "Runtime.consoleAPICalled" -> complaints.add("console: " + parameters.get("args"));
-      case "Log.entryAdded" -> complaints.add("log: " + parameters.get("entry"));
+      case "Log.entryAdded" -> heardOfLog("log: " + parameters.get("entry"));
       default -> {}
+    }
+  }
+
+  /** A change of the machine's network is no fault of the page. */
+  private void heardOfLog(String entry) {
+    if (entry.contains("ERR_NETWORK_CHANGED")) {
+      hasNetworkChanged = true;
+    } else {
+      complaints.add(entry);
     }
   }
 
