@@ -184,6 +184,8 @@ public final class Waits {
         answers.flush();
       }
       if (wait.finished || !wait.hasEvent()) {
+        // One that events are still added to needs a thread again later.
+        wait.handedOver = false;
         return false;
       }
       event = wait.nextEvent();
