@@ -2,6 +2,7 @@
 // Default replies of the test peer to ops for which a test has no handler of its own.
 #pragma once
 
+#include "peer_shared.h"
 #include "peer_wire.h"
 
 /** The payload of moduleLoad: what is wanted of two empty logs and "store", "spin" and "empty". */
@@ -50,6 +51,46 @@ static inline void peer_box(const uint64_t *slot, uint8_t *tight, bool write) {
       memcpy(write ? row : tight, write ? tight : row, width);
     }
   }
+}
+
+/** Page-locked memory that is mapped here, too, by region. */
+static struct {
+  uint8_t *memory;
+  uint64_t bytes;
+} peerRegions[SHARED_HOST_REGIONS];
+
+/** The number of copies that named a place in such memory. */
+static _Atomic int peerSharedCopies;
+
+/** Does an op on page-locked memory that is shared. Returns whether it is such an op. */
+static inline bool peer_host_memory_op(struct peer_session *session, const struct frame *frame) {
+  const uint64_t *slot = frame->slot;
+  switch (frame->op) {
+    case OP_hostShare: {
+      int file = atomic_exchange(&peerDescriptor, -1);
+      if (file >= 0) {
+        peerRegions[slot[1]].memory = mmap(NULL, slot[2], PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        peerRegions[slot[1]].bytes = slot[2];
+        close(file);
+      }
+      peer_reply(session, frame, file < 0 ? 801 : 0, NULL, 0);
+      break;
+    }
+    case OP_hostUnshare:
+      munmap(peerRegions[slot[0]].memory, peerRegions[slot[0]].bytes);
+      break;
+    case OP_hostToDevice:
+      memcpy(peer_host(slot[0]), peerRegions[slot[1]].memory + slot[2], slot[3]);
+      atomic_fetch_add(&peerSharedCopies, 1);
+      break;
+    case OP_deviceToHost:
+      memcpy(peerRegions[slot[0]].memory + slot[1], peer_host(slot[2]), slot[3]);
+      atomic_fetch_add(&peerSharedCopies, 1);
+      break;
+    default:
+      return false;
+  }
+  return true;
 }
 
 /** Does an op on memory. Returns whether it is such an op. */
@@ -185,6 +226,6 @@ static inline void peer_plain_op(struct peer_session *session, const struct fram
 
 /** Does what an op wants. */
 static inline void peer_default(struct peer_session *session, const struct frame *frame) {
-  if (peer_memory_op(session, frame) || peer_module_op(session, frame)) return;
+  if (peer_memory_op(session, frame) || peer_host_memory_op(session, frame) || peer_module_op(session, frame)) return;
   peer_plain_op(session, frame);
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -48,15 +49,38 @@ static inline void peer_shut(int stream) {
   for (int i = 0; i < 1000 && peer_shares() && atomic_load(&peerSharedEnds) == before; i++) usleep(100);
 }
 
+/** The descriptor that came last beside a stream; -1: none. */
+static _Atomic int peerDescriptor = -1;
+
+/** Takes bytes that wake, and a descriptor that comes with them; results are those of recv. */
+static inline ssize_t peer_shared_door(struct peer_shared *shared, int flags) {
+  char bytes[64];
+  struct iovec vector = {bytes, sizeof bytes};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  ssize_t got = recvmsg(shared->door, &message, flags | MSG_CMSG_CLOEXEC);
+  if (got > 0 && CMSG_FIRSTHDR(&message)) {
+    int descriptor;
+    memcpy(&descriptor, CMSG_DATA(&control.header), sizeof descriptor);
+    atomic_store(&peerDescriptor, descriptor);
+  }
+  return got;
+}
+
 /** Takes what has come, waiting for it; 0: the program has gone. */
 static inline size_t peer_shared_take(struct peer_shared *shared, uint8_t *to, size_t bytes) {
-  char door[64];
   for (ssize_t ended = 1;;) {
     ssize_t got = byte_ring_take(&shared->requests, to, bytes, RING_MEMORY_CERTAIN);
+    // A descriptor was sent before the call that it belongs to.
+    while (got > 0 && peer_shared_door(shared, MSG_DONTWAIT) > 0) continue;
     if (got > 0) return (size_t)got;
     if (errno != EAGAIN) abort();
     if (ended <= 0) return 0;
-    if (byte_ring_sleep(&shared->requests)) ended = recv(shared->door, door, sizeof door, 0);
+    if (byte_ring_sleep(&shared->requests)) ended = peer_shared_door(shared, 0);
     if (ended < 0 && errno == EINTR) ended = 1;
     byte_ring_wake(&shared->requests);
   }

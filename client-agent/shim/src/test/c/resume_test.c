@@ -70,6 +70,18 @@ static void cuts_whileThreadsPostAndWait_changeNothing(void) {
 
 // Bulk data
 
+/** Page-locked memory that no worker maps, so that its bytes are sent. */
+static void *lock_memory(size_t bytes) {
+  void *memory = malloc(bytes);
+  CHECK_OK(cuMemHostRegister_v2(memory, bytes, 0));
+  return memory;
+}
+
+static void unlock_memory(void *memory) {
+  CHECK_OK(cuMemHostUnregister(memory));
+  free(memory);
+}
+
 static void cuts_inPageableCopies_sendTheBytesOfTheCall(void) {
   enum { BYTES = 48 * MEBIBYTE };
   begin_resuming(24, 3 * MEBIBYTE);
@@ -109,12 +121,11 @@ static void cuts_inPageLockedCopies_sendTheBytesOfTheMemory(void) {
   CUdeviceptr device;
   CHECK_OK(cuMemAlloc_v2(&device, BYTES));
   for (uint32_t round = 0; round < 3; round++) {
-    void *memory;
-    CHECK_OK(cuMemAllocHost_v2(&memory, BYTES));
+    void *memory = lock_memory(BYTES);
     fill(memory, BYTES, round);
     CHECK_OK(cuMemcpyHtoDAsync_v2(device, memory, BYTES, NULL));
     if (round == 1) CHECK_OK(cuStreamSynchronize(NULL));
-    CHECK_OK(cuMemFreeHost(memory));
+    unlock_memory(memory);
     CHECK_OK(cuMemcpyDtoH_v2(back, device, BYTES));
     check_filled(back, BYTES, round);
   }
@@ -127,7 +138,7 @@ static void cuts_inCopiesToPageLockedMemory_bringAllBytes(void) {
   void *back;
   CUdeviceptr device;
   CHECK_OK(cuMemAlloc_v2(&device, BYTES));
-  CHECK_OK(cuMemAllocHost_v2(&back, BYTES));
+  back = lock_memory(BYTES);
   for (uint32_t round = 0; round < 3; round++) {
     fill(memory, BYTES, round);
     CHECK_OK(cuMemcpyHtoD_v2(device, memory, BYTES));
@@ -173,8 +184,7 @@ static void *flood(void *memory) {
 static void requests_notAcknowledged_waitAtTheLimit(void) {
   begin_resuming(0, 0);
   atomic_store(&peerResume.holdAcknowledgements, true);
-  void *memory;
-  CHECK_OK(cuMemAllocHost_v2(&memory, MEBIBYTE));
+  void *memory = lock_memory(MEBIBYTE);
   pthread_t thread;
   pthread_create(&thread, NULL, flood, memory);
   const struct retained *retained = &connections[0].retained;
@@ -288,10 +298,10 @@ static void memory_givenBackWhileTheServerIsAway_isSentAsItWas(void) {
   memset(pageable, 0, BYTES);
   come_back(device, BYTES);
   CHECK_OK(cuMemsetD8_v2(device, 0, BYTES));
-  CHECK_OK(cuMemAllocHost_v2(&locked, BYTES));
+  locked = lock_memory(BYTES);
   fill(locked, BYTES, 7);
   copy_and_lose(device, locked, BYTES);
-  CHECK_OK(cuMemFreeHost(locked));
+  unlock_memory(locked);
   come_back(device, BYTES);
   CHECK(atomic_load(&peerResume.resumes) >= 2);
 }

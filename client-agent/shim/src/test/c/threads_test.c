@@ -180,11 +180,12 @@ static void bothDirectionsFull_neverDeadlocks(void) {
   begin();
   enum { BYTES = 16 << 20 };
   CUdeviceptr device;
-  void *back;
+  // Page-locked memory that no worker maps, so that its bytes are sent.
+  void *back = malloc(BYTES);
   uint8_t *out = malloc(BYTES);
   memset(out, 3, BYTES);
   CHECK_OK(cuMemAlloc_v2(&device, BYTES));
-  CHECK_OK(cuMemAllocHost_v2(&back, BYTES));
+  CHECK_OK(cuMemHostRegister_v2(back, BYTES, 0));
   CHECK_OK(cuMemsetD8_v2(device, 9, BYTES));
   // The worker sends and does not read; the client sends and must.
   CHECK_OK(cuMemcpyDtoHAsync_v2(back, device, BYTES, NULL));

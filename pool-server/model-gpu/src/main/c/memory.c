@@ -245,3 +245,17 @@ API CUresult cuMemFreeHost(void *memory) {
   free(memory);
   return CUDA_SUCCESS;
 }
+
+API CUresult cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags) {
+  struct context *context;
+  CUresult result = api_begin(&context);
+  if (!result && (!memory || !bytes || flags & ~15u)) result = CUDA_ERROR_INVALID_VALUE;
+  return api_end(result);
+}
+
+API CUresult cuMemHostUnregister(void *memory) {
+  struct context *context;
+  CUresult result = api_begin(&context);
+  if (!result && !memory) result = CUDA_ERROR_INVALID_VALUE;
+  return api_end(result);
+}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/host_memory.h"
+#include "memory/host_settle.h"
 
 #include "context/context.h"
 #include "context/memory_ranges.h"
 #include "memory/mapped_memory.h"
+#include "memory/shared_host.h"
 #include "ops.h"
 #include "shim.h"
 #include "stream/capture_interface.h"
@@ -21,17 +22,20 @@ enum {
   READ_ONLY = 8,
 };
 
-CUresult host_settle(const void *begin, uint64_t bytes) {
-  for (uint32_t i = 0; i < arena_used(&contexts) && copies_pending(begin, bytes); i++) {
-    struct context *context = arena_at(&contexts, i);
-    if (context && !context->sticky) context_result(context, op_ctxSynchronize(context->number));
-  }
-  return copies_pending(begin, bytes) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
-}
-
 static uint64_t whole_pages(size_t bytes) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   return (bytes + page - 1) / page * page;
+}
+
+/** Returns NULL if there is no memory. */
+static void *allocate(struct context *context, uint64_t bytes) {
+  void *memory = shared_host_allocate(context, bytes);
+  if (memory) return memory;
+  memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  // All of it is to be there anyway; the kernel makes huge pages of the parts that are long enough.
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
 }
 
 CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
@@ -43,11 +47,8 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
   if (!result) result = capture_unsafe();
   if (result) return result;
   if (Flags & DEVICE_MAP) return mapped_allocate(context, bytesize, Flags, pp);
-  void *memory = mmap(NULL, whole_pages(bytesize), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  // All of it is to be there anyway; the kernel makes huge pages of the parts that are long enough.
-  madvise(memory, whole_pages(bytesize), MADV_HUGEPAGE);
+  void *memory = allocate(context, whole_pages(bytesize));
+  if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
   struct range range = {.base = (uintptr_t)memory,
                         .bytes = bytesize,
                         .context = context,
@@ -56,6 +57,7 @@ CUresult shim_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
                         .flags = Flags,
                         .kind = RANGE_PINNED};
   if (!ranges_add(&hostRanges, &range)) {
+    shared_host_end(memory);
     munmap(memory, whole_pages(bytesize));
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -75,6 +77,7 @@ CUresult shim_cuMemFreeHost(void *p) {
   CUresult settled = host_settle(p, range.bytes);
   loans_return(p, range.bytes);
   if (!ranges_remove(&hostRanges, base, &range)) return CUDA_ERROR_INVALID_VALUE;
+  shared_host_end(p);
   if (mapped_forget(&range)) return CUDA_SUCCESS;
   // Memory that may still be written to is left mapped.
   if (!settled) munmap(p, whole_pages(range.bytes));

@@ -3,6 +3,7 @@
 
 #include "context/memory_ranges.h"
 #include "core/fork.h"
+#include "memory/host_settle.h"
 #include "memory/mirror.h"
 #include "memory/va_map.h"
 #include "memory/va_reservation.h"
@@ -68,6 +69,8 @@ static CUresult make(const struct range *host, struct range *mapped) {
   struct context *context;
   uint64_t device = 0;
   CUresult result = context_current(&context);
+  void *memory = (void *)(uintptr_t)host->base;
+  if (!result && host_pending(memory, host->bytes)) result = host_settle(memory, host->bytes);
   if (result) return result;
   struct misfits misfits = {0};
   do {
@@ -75,7 +78,6 @@ static CUresult make(const struct range *host, struct range *mapped) {
   } while (va_allocate_again(&misfits, device, host->bytes, &result));
   va_misfits_free(&misfits, context);
   if (result) return result;
-  void *memory = (void *)(uintptr_t)host->base;
   result = mirror_add(context, memory, device, host->bytes, MIRROR_ALWAYS);
   if (result) {
     op_memFree(context->number, device);

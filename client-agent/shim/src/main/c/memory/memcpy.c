@@ -2,9 +2,10 @@
 #include "memory/memcpy.h"
 
 #include "context/memory_ranges.h"
-#include "memory/host_memory.h"
+#include "memory/host_settle.h"
 #include "memory/memset_checks.h"
 #include "memory/mirror.h"
+#include "memory/shared_copy.h"
 #include "ops.h"
 #include "shim.h"
 #include "stream/capture_interface.h"
@@ -85,7 +86,7 @@ CUresult copy_on_device(struct context *context, uint32_t stream, uint64_t desti
 
 CUresult copy_settle_source(struct context *context, uint32_t stream, const void *source,
                             uint64_t bytes) {
-  if (copies_pending(source, bytes)) return host_settle(source, bytes);
+  if (host_pending(source, bytes)) return host_settle(source, bytes);
   return host_funcs_pending() || mirror_overlaps(source, bytes) ? stream_wait(context, stream) : CUDA_SUCCESS;
 }
 
@@ -126,10 +127,14 @@ static CUresult to_device(CUdeviceptr destination, const void *source, size_t by
   if (result || !bytes) return result;
   if (!source) return CUDA_ERROR_INVALID_VALUE;
   result = memory_check(destination, bytes, &unknown);
-  if (!result) result = copy_settle_source(context, stream, source, bytes);
   struct route route;
   if (!result) result = route_to(&route, context, stream, destination);
   if (result) return result;
+  if (shared_copy_to_device(&route, destination, source, bytes, wait || unknown, &result)) {
+    return route_end(&route, result);
+  }
+  result = copy_settle_source(context, stream, source, bytes);
+  if (result) return route_end(&route, result);
   enum loan_end end = wait ? LOAN_RETURNED : source_of_async(source, bytes);
   result = copy_to_device(route.context, route.stream, destination, source, bytes, end);
   if (!result && (wait || unknown)) {
@@ -157,6 +162,9 @@ static CUresult from_device(void *destination, CUdeviceptr source, size_t bytes,
   struct route route;
   if (!result) result = route_to(&route, context, stream, source);
   if (result) return result;
+  if (!unknown && shared_copy_to_host(&route, destination, source, bytes, wait || route.home, &result)) {
+    return route_end(&route, result);
+  }
   // A fence on this connection does not tell that data has come on another one.
   bool mayCome = !wait && !unknown && !route.home;
   if (mayCome && ranges_find(&hostRanges, (uintptr_t)destination, NULL)) {

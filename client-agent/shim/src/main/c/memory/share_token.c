@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/share_token.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "core/memory_file.h"
 
-// Constants that C libraries before 2.27 do not have.
-#ifndef SYS_memfd_create
-#ifdef __aarch64__
-#define SYS_memfd_create 279
-#else
-#define SYS_memfd_create 319
-#endif
-#endif
-enum { MFD_CLOEXEC_ = 1, MFD_ALLOW_SEALING_ = 2, F_ADD_SEALS_ = 1033, ALL_SEALS = 15 };
+#include <string.h>
+#include <unistd.h>
 
 /** The contents of a handle behind the token. */
 static const char magic[16] = "gpupool shared";
@@ -43,14 +33,13 @@ CUresult token_get(const void *handle, struct token *token) {
 CUresult token_put_descriptor(const struct token *token, int *descriptor) {
   uint8_t handle[SHARED_HANDLE_BYTES];
   token_put(token, handle);
-  // Like the driver's, it is not inherited by an executed program unless told to.
-  int made = (int)syscall(SYS_memfd_create, "gpupool-shared", MFD_CLOEXEC_ | MFD_ALLOW_SEALING_);
+  int made = memory_file_make("gpupool-shared");
   if (made < 0) return CUDA_ERROR_OPERATING_SYSTEM;
   if (pwrite(made, handle, sizeof handle, 0) != sizeof handle) {
     close(made);
     return CUDA_ERROR_OPERATING_SYSTEM;
   }
-  fcntl(made, F_ADD_SEALS_, ALL_SEALS);
+  memory_file_seal(made, MEMORY_FILE_ALL);
   *descriptor = made;
   return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -128,6 +129,27 @@ ssize_t shared_receive(struct connection *connection, int stream, const struct i
     errno = error;
     return got;
   }
+}
+
+bool shared_send_descriptor(const struct connection *connection, int descriptor) {
+  char byte = 0;
+  struct iovec vector = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof descriptor)];
+  } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+  memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
+  struct msghdr message = {
+      .msg_iov = &vector,
+      .msg_iovlen = 1,
+      .msg_control = &control,
+      .msg_controllen = sizeof control,
+  };
+  ssize_t sent;
+  do {
+    sent = sendmsg(connection->stream, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == 1;
 }
 
 bool shared_poll_begin(struct connection *connection) { return byte_ring_sleep(&connection->shared.answers); }

@@ -139,3 +139,14 @@ Result cuMemFreeHost(void *memory) {
   free(memory);
   return SUCCESS;
 }
+
+Result cuMemHostRegister_v2(void *memory, size_t size, unsigned flags) {
+  (void)flags;
+  note_pinned(NULL, memory, size);
+  return usable();
+}
+
+Result cuMemHostUnregister(void *memory) {
+  note_pinned(memory, NULL, 0);
+  return usable();
+}

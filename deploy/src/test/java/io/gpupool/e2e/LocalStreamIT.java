@@ -22,8 +22,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Programs and servers on one machine, which a unix socket connects. */
 class LocalStreamIT {
   private static final String GPUS = "soft:1,mem=64Mi";
-  private static final String LOCAL = "local streams: 1\nlocal streams: 1\nlocal_stream: OK";
-  private static final String OVER_TCP = "local streams: 0\nlocal streams: 0\nlocal_stream: OK";
+  private static final String LOCAL =
+      "local streams: 1, shared memories: 2\nlocal streams: 1\nlocal_stream: OK";
+  private static final String OVER_TCP =
+      "local streams: 0, shared memories: 0\nlocal streams: 0\nlocal_stream: OK";
 
   @TempDir Path folder;
   private @Nullable TestAuthority authority;

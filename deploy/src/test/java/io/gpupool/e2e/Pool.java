@@ -42,6 +42,9 @@ final class Pool implements AutoCloseable {
   /** The variable that says where servers take call streams of this machine. */
   static final String LOCAL_SOCKET = "GPUPOOL_LOCAL_SOCKET";
 
+  /** The property with its value, for whole runs over call streams of this machine. */
+  private static final String LOCAL_STREAMS = "gpupool.local.socket";
+
   private static final Duration START = Duration.ofSeconds(60);
   private static final Pattern PORTS =
       Pattern.compile(
@@ -137,7 +140,7 @@ final class Pool implements AutoCloseable {
 
   /** Call streams are there for a test to see and to break, unless its server is told otherwise. */
   private static Program.Builder overTcp(List<String> command) {
-    return Program.of(command).with(LOCAL_SOCKET, "none");
+    return Program.of(command).with(LOCAL_SOCKET, System.getProperty(LOCAL_STREAMS, "none"));
   }
 
   private static List<String> command(String host, int port, String gpus, String... options) {

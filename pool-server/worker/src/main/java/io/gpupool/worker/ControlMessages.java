@@ -5,6 +5,8 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.gpupool.worker.assignment.AssignedSession;
 import io.gpupool.worker.assignment.Assignment;
+import io.gpupool.worker.connection.ClearConnection;
+import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.control.CacheLink;
 import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.ServerExchange;
@@ -12,7 +14,8 @@ import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.seal.ProgramConnection;
+import io.gpupool.worker.rings.SharedConnection;
+import io.gpupool.worker.seal.SealedConnection;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -97,13 +100,13 @@ final class ControlMessages {
     int stream = descriptor();
     Optional<String> secret = message.get("secret");
     if (message.get("local").isPresent()) {
-      return ProgramConnection.sharing(stream);
+      return SharedConnection.open(stream);
     }
     if (secret.isEmpty()) {
-      return ProgramConnection.clear(stream);
+      return new ClearConnection(stream);
     }
     try {
-      return ProgramConnection.sealed(stream, HexFormat.of().parseHex(secret.get()));
+      return new SealedConnection(stream, HexFormat.of().parseHex(secret.get()));
     } catch (IllegalArgumentException e) {
       throw new WireException("an attach with a secret that is none");
     }

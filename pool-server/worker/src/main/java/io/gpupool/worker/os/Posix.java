@@ -40,9 +40,12 @@ public final class Posix {
   private static final int PROT_READ_WRITE = 3;
   private static final int MAP_PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
   private static final int MAP_SHARED = 1;
+  private static final int MAP_POPULATE = 0x8000;
   private static final int MFD_CLOEXEC = 1;
   private static final int MFD_ALLOW_SEALING = 2;
   private static final int F_ADD_SEALS = 1033;
+  private static final int F_GET_SEALS = 1034;
+  private static final int F_SEAL_SHRINK = 2;
 
   /** F_SEAL_SEAL, F_SEAL_SHRINK and F_SEAL_GROW: the length stays. */
   private static final int LENGTH_SEALS = 1 | 2 | 4;
@@ -303,6 +306,15 @@ public final class Posix {
 
   /** Maps a part of a file that other processes map, too; returns 0 if that fails. */
   public static long mapShared(int fd, long offset, long lengthBytes) {
+    return mapShared(fd, offset, lengthBytes, MAP_SHARED);
+  }
+
+  /** Does the same, and has all pages there when it returns. */
+  public static long mapSharedAtOnce(int fd, long lengthBytes) {
+    return mapShared(fd, 0, lengthBytes, MAP_SHARED | MAP_POPULATE);
+  }
+
+  private static long mapShared(int fd, long offset, long lengthBytes, int flags) {
     try {
       long address =
           (long)
@@ -311,7 +323,7 @@ public final class Posix {
                   0L,
                   lengthBytes,
                   (long) PROT_READ_WRITE,
-                  (long) MAP_SHARED,
+                  (long) flags,
                   (long) fd,
                   offset);
       return address == -1 ? 0 : address;
@@ -348,6 +360,15 @@ public final class Posix {
       }
       return fd;
     }
+  }
+
+  /**
+   * Returns whether nobody can shorten a file below {@code lengthBytes}, so that memory mapped of
+   * it stays there.
+   */
+  public static boolean keepsLength(int fd, long lengthBytes) {
+    int seals = status(FCNTL, fd, F_GET_SEALS, 0, 0);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && length(fd) >= lengthBytes;
   }
 
   /** Returns the length of a file. */

@@ -18,19 +18,15 @@ import java.util.OptionalInt;
  */
 public final class UnixSocket implements AutoCloseable {
   private static final int BUFFER_BYTES = 32 << 10;
-  private static final int MSG_CMSG_CLOEXEC = 0x40000000;
   private static final int SOL_SOCKET = 1;
   private static final int SCM_RIGHTS = 1;
-  private static final int CONTROL_BYTES = 64;
   private static final int CONTROL_HEADER_BYTES = 16;
 
   private final int fd;
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment readBuffer = arena.allocate(BUFFER_BYTES, 8);
   private final MemorySegment writeBuffer = arena.allocate(BUFFER_BYTES, 8);
-  private final MemorySegment message = arena.allocate(56, 8);
-  private final MemorySegment vector = arena.allocate(16, 8);
-  private final MemorySegment control = arena.allocate(CONTROL_BYTES, 8);
+  private final DescriptorReceipt receipt = new DescriptorReceipt(1);
 
   private final Object life = new Object();
 
@@ -99,29 +95,18 @@ public final class UnixSocket implements AutoCloseable {
    * of the stream.
    */
   public OptionalInt receiveDescriptor() throws IOException {
-    vector.set(JAVA_LONG, 0, readBuffer.address());
-    vector.set(JAVA_LONG, 8, 1L);
-    message.fill((byte) 0);
-    message.set(JAVA_LONG, 16, vector.address());
-    message.set(JAVA_LONG, 24, 1L);
-    message.set(JAVA_LONG, 32, control.address());
-    message.set(JAVA_LONG, 40, (long) CONTROL_BYTES);
-    long count = Posix.recvmsg(fd, message.address(), MSG_CMSG_CLOEXEC);
+    long count = receipt.receive(fd, 0);
     if (isEnd(count)) {
       return OptionalInt.empty();
     }
     if (count != 1) {
       throw new IOException("no byte with a descriptor came: error " + -count);
     }
-    boolean carried =
-        message.get(JAVA_LONG, 40) >= CONTROL_HEADER_BYTES + 4
-            && control.get(JAVA_LONG, 0) == CONTROL_HEADER_BYTES + 4
-            && control.get(JAVA_INT, 8) == SOL_SOCKET
-            && control.get(JAVA_INT, 12) == SCM_RIGHTS;
-    if (!carried) {
+    int descriptor = receipt.takeDescriptor();
+    if (descriptor < 0) {
       throw new IOException("the byte that should carry one descriptor carries none or several");
     }
-    return OptionalInt.of(control.get(JAVA_INT, CONTROL_HEADER_BYTES));
+    return OptionalInt.of(descriptor);
   }
 
   /** Sends one byte that carries a descriptor, which stays open here. */

@@ -7,10 +7,10 @@ import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.RequestHeader;
 import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.cuda.ResumeRequest;
+import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.TcpWatch;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -134,6 +134,11 @@ final class CallStream {
   /** Any thread may ask. */
   long receivedBytes() {
     return receivedBytes;
+  }
+
+  /** See {@link ProgramConnection#takeDescriptor}. */
+  int takeDescriptor() {
+    return isConnected() ? connection.takeDescriptor() : -1;
   }
 
   boolean isConnected() {

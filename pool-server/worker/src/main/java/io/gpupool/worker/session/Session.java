@@ -8,10 +8,10 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.RequestHeader;
+import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.AnswerLog;
@@ -97,6 +97,7 @@ public final class Session {
             waits,
             threads,
             this::readAhead,
+            stream::takeDescriptor,
             abort::abort);
     dispatcher = new Dispatcher(backend, calls);
     backend.setCaller(new Caller());

@@ -9,6 +9,7 @@ import io.gpupool.cuda.DownloadOps;
 import io.gpupool.cuda.FenceOps;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.GreenOps;
+import io.gpupool.cuda.HostMemoryOps;
 import io.gpupool.cuda.ImageOps;
 import io.gpupool.cuda.JitLinkOps;
 import io.gpupool.cuda.LaunchOps;
@@ -47,6 +48,7 @@ import io.gpupool.worker.session.graph.Launches;
 import io.gpupool.worker.session.memory.Allocations;
 import io.gpupool.worker.session.memory.DeviceMemory;
 import io.gpupool.worker.session.memory.MemoryPools;
+import io.gpupool.worker.session.memory.SharedHostMemory;
 import io.gpupool.worker.session.memory.Sharing;
 import io.gpupool.worker.session.memory.VirtualMemory;
 import io.gpupool.worker.session.module.ImageCache;
@@ -67,6 +69,7 @@ import io.gpupool.worker.session.texture.TensorMaps;
 import io.gpupool.worker.session.texture.Textures;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 
 /**
  * The parts of a session that execute its ops, one a topic. It tells them when a context ends. Used
@@ -98,6 +101,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final Uploads uploads;
   private final Mirrors mirrors;
   private final Downloads downloads;
+  private final SharedHostMemory hostMemory;
   private final Streams streams;
   private final Launches launches;
   private final CudaArrays arrays;
@@ -114,6 +118,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
    *
    * @param devices the backend's CUdevice of each GPU of the lease
    * @param readAhead see {@link BlockingCalls}
+   * @param descriptors see {@link SharedHostMemory}
    * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
@@ -124,6 +129,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       Waits waits,
       SessionThreads threads,
       Runnable readAhead,
+      IntSupplier descriptors,
       Consumer<String> abort) {
     this.backend = backend;
     this.answers = answers;
@@ -164,6 +170,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     mirrors = new Mirrors(backend, call, handles, answers, threads.waiting(), owned, uploads);
     downloads =
         new Downloads(backend, call, handles, answers, waits, threads.waiting(), owned, blocks);
+    hostMemory = new SharedHostMemory(backend, call, handles, owned, blocking, descriptors);
     streams = new Streams(backend, call, handles, answers, waits, owned, exports);
     launches = new Launches(backend, call, handles, owned, firstLaunches);
     arrays = new CudaArrays(backend, call, handles, quota, blocking);
@@ -234,6 +241,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     links.forget(context);
     modules.forget(context);
     mirrors.forget(context);
+    hostMemory.forget(context);
     sharing.forget(context);
     allocations.forget(context);
     arrays.forget(context);
@@ -373,6 +381,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public DownloadOps download() {
     return downloads;
+  }
+
+  @Override
+  public HostMemoryOps hostMemory() {
+    return hostMemory;
   }
 
   @Override

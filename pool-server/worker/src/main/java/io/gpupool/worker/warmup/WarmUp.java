@@ -13,9 +13,9 @@ import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.ptx.PtxException;
 import io.gpupool.soft.ptx.module.PtxModule;
+import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.seal.SealWarmUp;
 import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
@@ -105,7 +105,7 @@ public final class WarmUp {
     // As nearly all sessions are: one that outlives its connection.
     ResumeWindow resume = new ResumeWindow(RESUME_WINDOW_MILLIS, cause -> {}, () -> {});
     SessionPlan plan = SessionPlan.of(gpus, Ledger.alone(new long[] {QUOTA_BYTES}), resume);
-    Session session = new Session(backend, plan, ProgramConnection.clear(pair[1]));
+    Session session = new Session(backend, plan, new ClearConnection(pair[1]));
     CompletableFuture<Long> allocated = new CompletableFuture<>();
     Thread client =
         Thread.ofPlatform().daemon().start(() -> play(pair[0], batches, enough, allocated));

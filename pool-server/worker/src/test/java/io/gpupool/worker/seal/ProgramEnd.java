@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.seal;
 
+import io.gpupool.worker.connection.ClearConnection;
+import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.rings.ProgramRings;
+import io.gpupool.worker.rings.SharedConnection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -62,7 +65,7 @@ public final class ProgramEnd implements AutoCloseable {
   public static ProgramEnd open(Kind kind) {
     int[] pair = Posix.socketPair();
     return switch (kind) {
-      case CLEAR -> new ProgramEnd(pair[0], ProgramConnection.clear(pair[1]), null, null, null);
+      case CLEAR -> new ProgramEnd(pair[0], new ClearConnection(pair[1]), null, null, null);
       case SEALED -> sealed(pair);
       case SHARED -> sharing(pair);
     };
@@ -73,7 +76,7 @@ public final class ProgramEnd implements AutoCloseable {
     Arrays.fill(secret, (byte) CONNECTIONS.incrementAndGet());
     return new ProgramEnd(
         pair[0],
-        ProgramConnection.sealed(pair[1], secret),
+        new SealedConnection(pair[1], secret),
         new RecordSealer(RecordKeys.sealing(secret, RecordKeys.End.PROGRAM)),
         new RecordOpener(RecordKeys.opening(secret, RecordKeys.End.WORKER)),
         null);
@@ -81,7 +84,7 @@ public final class ProgramEnd implements AutoCloseable {
 
   private static ProgramEnd sharing(int[] pair) {
     try {
-      ProgramConnection worker = ProgramConnection.sharing(pair[1]);
+      ProgramConnection worker = SharedConnection.open(pair[1]);
       return new ProgramEnd(pair[0], worker, null, null, new ProgramRings(pair[0]));
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -3,8 +3,8 @@ package io.gpupool.worker.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
@@ -74,7 +74,7 @@ class CallStreamTest {
     assertThat(stream.watch()).as("a connection is there, and waits").isZero();
     Posix.shutdown(later.fd());
     assertThat(stream.watch()).as("and is gone").isPositive();
-    stream.offer(ProgramConnection.clear(Posix.dup(later.fd())));
+    stream.offer(new ClearConnection(Posix.dup(later.fd())));
   }
 
   @Test

@@ -5,12 +5,14 @@ import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.worker.os.Posix;
+import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayDeque;
@@ -302,6 +304,11 @@ final class ResumingClient implements AutoCloseable {
       // answers that nobody wants
     }
     Posix.unmap(memory, BUFFER_BYTES);
+  }
+
+  /** Sends a descriptor beside the present connection. */
+  void sendDescriptor(int descriptor) throws IOException {
+    UnixSocket.sendDescriptor(end.fd(), descriptor);
   }
 
   /** Returns another descriptor of the present connection, which stays open with it. */

@@ -8,10 +8,10 @@ import io.gpupool.cuda.AnswerKind;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.Ops;
+import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -70,7 +70,7 @@ final class TestSession implements AutoCloseable {
             null,
             peers,
             ResumeWindow.NONE);
-    session = new Session(backend, plan, ProgramConnection.clear(sessionFd));
+    session = new Session(backend, plan, new ClearConnection(sessionFd));
     Thread thread =
         new Thread(
             () -> {

@@ -4,9 +4,9 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Ops;
+import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import java.nio.charset.StandardCharsets;
@@ -35,7 +35,7 @@ class WireLayoutTest {
   @Test
   void answers_haveTheirLayout() {
     int[] pair = Posix.socketPair();
-    Answers answers = new Answers(ProgramConnection.clear(pair[0]));
+    Answers answers = new Answers(new ClearConnection(pair[0]));
     long memory = Posix.map(4096);
     Memory.put(memory, new byte[] {1, 2, 3, 4, 5, 6, 7, 8, 9}, 9);
 

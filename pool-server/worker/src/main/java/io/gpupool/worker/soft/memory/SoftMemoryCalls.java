@@ -63,6 +63,17 @@ public final class SoftMemoryCalls extends SoftCalls implements MemoryCalls {
     return call(() -> state().hostMemory().free(address));
   }
 
+  /** Any memory is as good as page-locked memory to a GPU in software. */
+  @Override
+  public int cuMemHostRegister_v2(long address, long bytes, int flags) {
+    return 0;
+  }
+
+  @Override
+  public int cuMemHostUnregister(long address) {
+    return 0;
+  }
+
   public boolean isReadable(long address, long lengthBytes) {
     return state().gpu().devices().stream()
         .anyMatch(device ->

@@ -7,9 +7,9 @@ import static org.awaitility.Awaitility.await;
 import io.gpupool.cuda.AnswerHeader;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
-import io.gpupool.worker.seal.ProgramConnection;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
 import java.util.concurrent.CountDownLatch;
@@ -24,7 +24,7 @@ class WaitsTest {
   private static final int PATIENCE_MILLIS = 10_000;
 
   private final int[] pair = Posix.socketPair();
-  private final Answers answers = new Answers(ProgramConnection.clear(pair[0]));
+  private final Answers answers = new Answers(new ClearConnection(pair[0]));
   private final Events backend = new Events();
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final Waits waits = new Waits(backend, answers, threads, null);

@@ -21,21 +21,22 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
-class SharedStreamTest {
+class SharedConnectionTest {
   private static final int BUFFER_BYTES = 8 << 20;
   private static final long POSITION_STEP = 1L << 40;
 
   private final long sent = Posix.map(BUFFER_BYTES);
   private final long received = Posix.map(BUFFER_BYTES);
+  private final long poll = Memory.allocateForever(8);
   private int workerSocket;
-  private SharedStream worker;
+  private SharedConnection worker;
   private ProgramRings program;
 
   @BeforeEach
   void connect() throws Exception {
     int[] pair = Posix.socketPair();
     workerSocket = pair[0];
-    worker = SharedStream.open(workerSocket);
+    worker = SharedConnection.open(workerSocket);
     program = new ProgramRings(pair[1]);
   }
 
@@ -120,21 +121,21 @@ class SharedStreamTest {
 
   @Test
   void awaitReadable_bytesAtTheDoorAndNothingElse_isFoundToBeNothing() {
-    assertThat(worker.awaitReadable(0)).isFalse();
+    assertThat(worker.awaitReadable(poll, 0)).isFalse();
     program.putSome(sent, 8);
-    assertThat(worker.awaitReadable(1000)).isTrue();
+    assertThat(worker.awaitReadable(poll, 1000)).isTrue();
     assertThat(worker.receive(received, 1000, Posix.MSG_DONTWAIT)).isEqualTo(8);
     // The byte that woke it may still lie there.
-    for (int i = 0; i < 3 && worker.awaitReadable(0); i++) {
+    for (int i = 0; i < 3 && worker.awaitReadable(poll, 0); i++) {
       assertThat(worker.receive(received, 1000, Posix.MSG_DONTWAIT)).isEqualTo(-Posix.EAGAIN);
     }
-    assertThat(worker.awaitReadable(0)).isFalse();
+    assertThat(worker.awaitReadable(poll, 0)).isFalse();
   }
 
   @Test
   void awaitReadable_programHasGone_isTrueAndThenTheEnd() {
     program.close();
-    assertThat(worker.awaitReadable(1000)).isTrue();
+    assertThat(worker.awaitReadable(poll, 1000)).isTrue();
     assertThat(worker.receive(received, 1000, Posix.MSG_DONTWAIT)).isZero();
   }
 
@@ -179,7 +180,7 @@ class SharedStreamTest {
     for (int i = 0; i < 5_000; i++) {
       assertThat(worker.receive(received, BUFFER_BYTES, Posix.MSG_DONTWAIT))
           .isLessThanOrEqualTo(SharedMemory.RING_BYTES);
-      assertThat(worker.awaitReadable(0)).isIn(true, false);
+      assertThat(worker.awaitReadable(poll, 0)).isIn(true, false);
     }
     scribbling.complete(null);
     scribbler.join();
@@ -188,7 +189,7 @@ class SharedStreamTest {
   @Test
   void memory_madeShorterByTheProgram_isRefusedByTheKernel() throws Exception {
     int[] pair = Posix.socketPair();
-    SharedStream other = SharedStream.open(pair[0]);
+    SharedConnection other = SharedConnection.open(pair[0]);
     int descriptor = new UnixSocket(pair[1]).receiveDescriptor().orElseThrow();
     try (RandomAccessFile file = new RandomAccessFile("/proc/self/fd/" + descriptor, "rw")) {
       assertThatIOException().isThrownBy(() -> file.setLength(0));

@@ -2,6 +2,8 @@
 package io.gpupool.worker.rings;
 
 import io.gpupool.cuda.SharedMemory;
+import io.gpupool.worker.connection.ProgramConnection;
+import io.gpupool.worker.os.DescriptorReceipt;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.UnixSocket;
@@ -14,22 +16,27 @@ import java.lang.foreign.MemorySegment;
  * socket. The socket carries the memory's descriptor, and then bytes that wake the side that
  * sleeps; its end is the connection's. One thread at a time receives, and one sends.
  */
-public final class SharedStream {
+public final class SharedConnection extends ProgramConnection {
   private static final int BYTES_AT_DOOR = 64;
 
-  private final int socket;
   private final long memory;
   private final RingTaker requests;
   private final RingPutter answers;
 
-  /** Freed when this object is. */
-  private final MemorySegment door = Arena.ofAuto().allocate(2 * BYTES_AT_DOOR, 8);
+  /** Of the thread that receives. */
+  private final DescriptorReceipt door = new DescriptorReceipt(BYTES_AT_DOOR);
+
+  /** A pollfd of the thread that sends; freed when this object is. */
+  private final MemorySegment poll = Arena.ofAuto().allocate(8, 8);
+
+  /** The last one that came and that nobody has taken; -1: none. */
+  private int descriptor = -1;
 
   /** Something came on the socket, or it ended: the next receipt looks which. */
   private boolean look;
 
-  private SharedStream(int socket, long memory) {
-    this.socket = socket;
+  private SharedConnection(int socket, long memory) {
+    super(socket);
     this.memory = memory;
     requests =
         new RingTaker(
@@ -49,7 +56,7 @@ public final class SharedStream {
    * @param socket a connected unix stream socket, on which nothing else has been sent
    * @throws IOException if there is no such memory, or the program has gone
    */
-  public static SharedStream open(int socket) throws IOException {
+  public static SharedConnection open(int socket) throws IOException {
     int file = Posix.sealedMemoryFile("gpupool-stream", SharedMemory.MEMORY_BYTES);
     if (file < 0) {
       throw new IOException("no memory to share with the program: error " + -file);
@@ -60,13 +67,13 @@ public final class SharedStream {
         throw new IOException("memory to share with the program cannot be mapped");
       }
       UnixSocket.sendDescriptor(socket, file);
-      return new SharedStream(socket, memory);
+      return new SharedConnection(socket, memory);
     } finally {
       Posix.close(file);
     }
   }
 
-  /** As {@code recv}; EPROTO negated if the program has left its place in a ring. */
+  @Override
   public long receive(long address, long roomBytes, int flags) {
     boolean waits = (flags & Posix.MSG_DONTWAIT) == 0;
     while (true) {
@@ -91,24 +98,43 @@ public final class SharedStream {
   }
 
   private long answerDoor(int flags) {
-    return Posix.recv(socket, door.address(), BYTES_AT_DOOR, flags);
+    long came = door.receive(fd(), flags);
+    int carried = came > 0 ? door.takeDescriptor() : -1;
+    if (carried >= 0) {
+      keep(carried);
+    }
+    return came;
   }
 
-  /** Waits until there is something to receive, or the connection has ended. */
-  public boolean awaitReadable(int millis) {
+  private void keep(int carried) {
+    if (descriptor >= 0) {
+      Posix.close(descriptor);
+    }
+    descriptor = carried;
+  }
+
+  @Override
+  public int takeDescriptor() {
+    while (answerDoor(Posix.MSG_DONTWAIT) > 0) {
+      // each receipt brings the bytes up to a descriptor
+    }
+    int taken = descriptor;
+    descriptor = -1;
+    return taken;
+  }
+
+  @Override
+  public boolean awaitReadable(long pollFd, int millis) {
     boolean readable = !requests.beginSleep();
     if (!readable) {
-      long poll = door.address();
-      Memory.putInt(poll, socket);
-      Memory.putInt(poll + 4, Posix.POLLIN);
-      readable = Posix.poll(poll, 1, millis) > 0;
+      readable = super.awaitReadable(pollFd, millis);
       look = readable;
     }
     requests.endSleep();
     return readable;
   }
 
-  /** Sends all; returns 0, or a negative error. */
+  @Override
   public int sendAll(long address, long lengthBytes, boolean moreFollows) {
     long sent = 0;
     while (sent < lengthBytes) {
@@ -136,19 +162,19 @@ public final class SharedStream {
   private void publish() {
     if (answers.publish()) {
       // If the byte finds no room, there are others that wake the program.
-      long ignored = Posix.send(socket, door.address() + BYTES_AT_DOOR, 1, Posix.MSG_DONTWAIT);
+      long ignored = Posix.send(fd(), poll.address(), 1, Posix.MSG_DONTWAIT);
     }
   }
 
   private boolean hasEnded() {
-    long poll = door.address() + BYTES_AT_DOOR + 8;
-    Memory.putInt(poll, socket);
-    Memory.putInt(poll + 4, Posix.POLLRDHUP);
-    return Posix.poll(poll, 1, 0) > 0;
+    Memory.putInt(poll.address(), fd());
+    Memory.putInt(poll.address() + 4, Posix.POLLRDHUP);
+    return Posix.poll(poll.address(), 1, 0) > 0;
   }
 
-  /** Gives the memory back; the socket stays the caller's to close. Nobody may use it any more. */
+  @Override
   public void release() {
+    keep(-1);
     Posix.unmap(memory, SharedMemory.MEMORY_BYTES);
   }
 }
