@@ -113,4 +113,6 @@ bool byte_ring_sleep(struct byte_ring *ring) {
   return atomic_load(position(ring, RING_HEAD)) == ring->own;
 }
 
+bool byte_ring_taker_sleeps(const struct byte_ring *ring) { return atomic_load(flag(ring, RING_ASLEEP)) != 0; }
+
 bool byte_ring_wake(struct byte_ring *ring) { return atomic_exchange(flag(ring, RING_ASLEEP), 0) != 0; }

@@ -31,6 +31,9 @@ ssize_t byte_ring_put(struct byte_ring *ring, const void *from, size_t bytes, en
 /** Lets the taker see all that was put in; true if it sleeps and must be woken. */
 bool byte_ring_publish(struct byte_ring *ring);
 
+/** Returns whether the taker sleeps, or is about to. */
+bool byte_ring_taker_sleeps(const struct byte_ring *ring);
+
 /** Bytes that were put in and the taker does not see. */
 static inline uint64_t byte_ring_unseen(const struct byte_ring *ring) { return ring->filled - ring->own; }
 

@@ -28,6 +28,8 @@ struct ring {
   uint64_t begun, end;  // the frame being appended
   uint64_t head;        // where the next frame goes
   uint64_t freedSeen;   // some earlier value of freed
+  _Atomic uint32_t unattended;  // frames since a thread waited last that were posted while the writer slept
+  _Atomic uint32_t left;        // frames that were left to a writer that dozes
   // Between appending and writing
   _Atomic uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
   _Atomic uint64_t skipFrom;                                // where the latest skip begins

@@ -13,6 +13,7 @@ enum {
   SILENCE_NANOS = 200000,      // after this long the next frame leaves at once
   GATHERED_BYTES = 256 << 10,  // more than this is not left to the writer thread
   BIG_FRAME_BYTES = 4096,      // only such frames are asked how much has gathered
+  FEW_FRAMES = 8,              // between waits, which are sent one by one where that is cheap
 };
 
 bool ring_open(struct connection *connection) {
@@ -66,11 +67,16 @@ static void publish(struct connection *connection) {
  */
 static void post_unattended(struct connection *connection, uint64_t begun) {
   struct ring *ring = &connection->ring;
+  uint32_t before = atomic_fetch_add_explicit(&ring->unattended, 1, memory_order_relaxed);
+  // To a worker that is awake it takes no system call; one that sleeps is better woken once, by what is waited for.
+  if (connection->shared.on && before < FEW_FRAMES && sender_shared(connection)) return;
   bool alone = begun <= atomic_load_explicit(&ring->tail, memory_order_relaxed);
   uint64_t now = now_nanos();
   if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS) {
     sender_flush(connection);
-  } else if (!(alone && writer_dozing(&connection->writer)) && !writer_wake(connection)) {
+  } else if (alone && writer_dozing(&connection->writer)) {
+    atomic_fetch_add_explicit(&ring->left, 1, memory_order_relaxed);
+  } else if (!writer_wake(connection)) {
     sender_flush(connection);
   }
 }
@@ -92,6 +98,7 @@ CUresult ring_post(struct connection *connection) {
 void ring_post_now(struct connection *connection) {
   struct ring *ring = &connection->ring;
   publish(connection);
+  atomic_store_explicit(&ring->unattended, 0, memory_order_relaxed);
   atomic_store(&ring->wanted, ring->end);
   lock_release(&ring->lock);
   sender_drain(connection);

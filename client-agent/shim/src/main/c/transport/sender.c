@@ -156,6 +156,17 @@ void sender_flush(struct connection *connection) {
   sender_drain(connection);
 }
 
+bool sender_shared(struct connection *connection) {
+  struct ring *ring = &connection->ring;
+  if (!lock_try(&ring->role)) return false;
+  struct shared *shared = &connection->shared;
+  bool awake = !cut_now(connection) && shared->on && !byte_ring_taker_sleeps(&shared->requests);
+  if (awake) drain_held(connection, &(struct write_manner){0});
+  lock_release(&ring->role);
+  if (left_behind(connection)) sender_drain(connection);
+  return awake;
+}
+
 /** Waits for the thread that writes to make room. */
 static void wait_for_writer(struct connection *connection, uint64_t freed) {
   struct ring *ring = &connection->ring;

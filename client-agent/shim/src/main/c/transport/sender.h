@@ -13,6 +13,9 @@ void sender_acknowledge(struct connection *connection);
 /** Sends all that has gathered. */
 void sender_flush(struct connection *connection);
 
+/** Writes what has gathered into memory shared with a worker that is awake; false: it sleeps, or another thread writes. */
+bool sender_shared(struct connection *connection);
+
 /** Sends a frame whose last field is big, straight from where it lies, in order with the others. */
 CUresult sender_bulk(struct connection *connection, const void *head, uint32_t headBytes, const void *data,
                      uint64_t dataBytes);

@@ -12,7 +12,8 @@
 
 enum {
   TICK_NANOS = 50000,
-  DOZE_NANOS = 200000,
+  DOZE_NANOS = 200000,       // at first, and twice as long each time that there was nothing to do
+  MOST_DOZE_NANOS = 800000,
   IDLE_TICKS = 8,
 };
 
@@ -25,18 +26,20 @@ static bool work(struct connection *connection) {
 /** Sleeps until it is woken, or finds something to write. */
 static void rest(struct connection *connection) {
   _Atomic uint32_t *state = &connection->writer.state;
-  struct timespec doze = {0, DOZE_NANOS};
-  uint64_t seen = 0;
+  long nanos = DOZE_NANOS;
+  uint32_t seen = atomic_load(&connection->ring.left) - 1;
   uint32_t dozing = WRITER_DOZING;
   atomic_store(state, WRITER_DOZING);
   // A thread that publishes after such a line sees that we sleep; frames that are there by now are ours to write.
   while (atomic_load(state) == WRITER_DOZING) {
-    uint64_t published = atomic_load(&connection->ring.published);
+    uint32_t left = atomic_load(&connection->ring.left);
     if (work(connection)) {
       atomic_store(state, WRITER_AWAKE);
-    } else if (published != seen) {
-      seen = published;
+    } else if (left != seen) {
+      struct timespec doze = {0, nanos};
+      seen = left;
       futex_wait(state, WRITER_DOZING, &doze);
+      nanos = 2 * nanos < MOST_DOZE_NANOS ? 2 * nanos : MOST_DOZE_NANOS;
     } else if (atomic_compare_exchange_strong(state, &dozing, WRITER_ASLEEP) && work(connection)) {
       atomic_store(state, WRITER_AWAKE);
     }
