@@ -90,15 +90,7 @@ public final class Session {
     abort = new SessionAbort(answers, stream);
     calls =
         new SessionCalls(
-            backend,
-            plan,
-            welcome.devices(),
-            answers,
-            waits,
-            threads,
-            this::readAhead,
-            stream::takeDescriptor,
-            abort::abort);
+            backend, plan, welcome.devices(), answers, waits, threads, new Reader(), abort::abort);
     dispatcher = new Dispatcher(backend, calls);
     backend.setCaller(new Caller());
   }
@@ -432,8 +424,10 @@ public final class Session {
     }
   }
 
-  /** The receiving end, for the answers of a session that outlives its connection. */
-  private final class Reader implements Answers.Reader {
+  /**
+   * The receiving end, for the ops, and for the answers of a session that outlives its connection.
+   */
+  private final class Reader implements Answers.Reader, SessionCalls.Receiver {
     @Override
     public boolean isCurrent() {
       return Thread.currentThread() == thread;
@@ -460,6 +454,16 @@ public final class Session {
     @Override
     public void glance() {
       readAhead();
+    }
+
+    @Override
+    public void readAhead() {
+      Session.this.readAhead();
+    }
+
+    @Override
+    public int takeDescriptor() {
+      return stream.takeDescriptor();
     }
   }
 

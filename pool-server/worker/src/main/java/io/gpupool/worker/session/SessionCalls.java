@@ -69,13 +69,24 @@ import io.gpupool.worker.session.texture.TensorMaps;
 import io.gpupool.worker.session.texture.Textures;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.function.IntSupplier;
 
 /**
  * The parts of a session that execute its ops, one a topic. It tells them when a context ends. Used
  * by the session's thread alone.
  */
 final class SessionCalls implements SessionTopics, SessionOps {
+  /** The receiving end of the call stream, as far as ops need it. */
+  interface Receiver {
+    /** Receives what is there and sees to the host functions that have ended. */
+    void readAhead();
+
+    /**
+     * Returns the descriptor that came last beside the call stream, which is the caller's to close;
+     * -1 if there is none.
+     */
+    int takeDescriptor();
+  }
+
   private final Contexts contexts;
 
   /** The op being executed. */
@@ -117,8 +128,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
    * Makes the parts.
    *
    * @param devices the backend's CUdevice of each GPU of the lease
-   * @param readAhead see {@link BlockingCalls}
-   * @param descriptors see {@link SharedHostMemory}
+   * @param receiver the receiving end of the call stream
    * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
@@ -128,8 +138,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       Answers answers,
       Waits waits,
       SessionThreads threads,
-      Runnable readAhead,
-      IntSupplier descriptors,
+      Receiver receiver,
       Consumer<String> abort) {
     this.backend = backend;
     this.answers = answers;
@@ -139,12 +148,13 @@ final class SessionCalls implements SessionTopics, SessionOps {
     Exports exports = new Exports(plan.exchange());
     overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
     MemoryQuota quota =
-        new MemoryQuota(plan.ledger(), overhead, backend, waits, answers, readAhead);
+        new MemoryQuota(plan.ledger(), overhead, backend, waits, answers, receiver::readAhead);
     FirstLaunches firstLaunches = new FirstLaunches(backend, quota);
     StreamFrees frees = new StreamFrees(backend, call, handles, answers, waits);
     callbacks = new HostCallbacks(backend, call, handles, answers, waits, threads.callbackSender());
     blocking =
-        new BlockingCalls(backend, call, answers, waits, threads.waiting(), callbacks, readAhead);
+        new BlockingCalls(
+            backend, call, answers, waits, threads.waiting(), callbacks, receiver::readAhead);
     contexts =
         new Contexts(
             backend,
@@ -170,7 +180,8 @@ final class SessionCalls implements SessionTopics, SessionOps {
     mirrors = new Mirrors(backend, call, handles, answers, threads.waiting(), owned, uploads);
     downloads =
         new Downloads(backend, call, handles, answers, waits, threads.waiting(), owned, blocks);
-    hostMemory = new SharedHostMemory(backend, call, handles, owned, blocking, descriptors);
+    hostMemory =
+        new SharedHostMemory(backend, call, handles, owned, blocking, receiver::takeDescriptor);
     streams = new Streams(backend, call, handles, answers, waits, owned, exports);
     launches = new Launches(backend, call, handles, owned, firstLaunches);
     arrays = new CudaArrays(backend, call, handles, quota, blocking);
