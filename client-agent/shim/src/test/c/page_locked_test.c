@@ -2,6 +2,8 @@
 // Page-locked memory, which program and worker have both mapped where they are on one machine.
 #include "peer_context.h"
 
+#include <sys/resource.h>
+
 enum { LONG = 40 << 20, SHORT = 1 << 20 };
 
 static CUdeviceptr device_of(size_t bytes) {
@@ -84,6 +86,16 @@ static void locked_memory_thatAWorkerDoesNotMap_isSent(void) {
   CHECK(atomic_load(&peerSharedCopies) == 0);
 }
 
+static void locked_memory_beyondTheLimitOfFiles_isSent(void) {
+  begin();
+  struct rlimit limit = {.rlim_cur = 100000, .rlim_max = RLIM_INFINITY};
+  CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  CUdeviceptr device = device_of(SHORT);
+  uint8_t *memory = locked_of(SHORT);
+  CHECK_OK(cuMemcpyHtoD_v2(device, memory, SHORT));
+  CHECK(atomic_load(&peerSharedCopies) == 0);
+}
+
 static void locked_memory_outlivesItsContext(void) {
   begin();
   CUcontext context;
@@ -108,6 +120,7 @@ int main(void) {
   CASE(copies_inOneStream_keepTheirOrder);
   CASE(locked_memory_comesAndGoes);
   CASE(locked_memory_thatAWorkerDoesNotMap_isSent);
+  CASE(locked_memory_beyondTheLimitOfFiles_isSent);
   CASE(locked_memory_outlivesItsContext);
   return test_result();
 }

@@ -15,10 +15,10 @@ static bool find(const struct route *route, const void *memory, uint64_t bytes, 
   return bytes && shared_host_find(route->context, memory, bytes, place) && !mirror_overlaps(memory, bytes);
 }
 
-/** Lets bytes arrive that other copies send to the memory, and takes note that it is in use. */
-static CUresult begin(const void *memory, uint64_t bytes, const struct shared_place *place) {
+/** Lets bytes arrive that other copies send to the memory, and takes note that it is in use unless the caller waits. */
+static CUresult begin(const void *memory, uint64_t bytes, const struct shared_place *place, bool wait) {
   CUresult result = copies_pending(memory, bytes) ? host_settle(memory, bytes) : CUDA_SUCCESS;
-  if (!result) shared_host_used(place);
+  if (!result && !wait) shared_host_used(place);
   return result;
 }
 
@@ -31,7 +31,7 @@ bool shared_copy_to_device(const struct route *route, CUdeviceptr destination, c
   // A short one goes along with its call, unless the GPU is still to write to its source.
   bool brief = bytes <= BULK_BYTES && !shared_host_busy(source, bytes);
   if (brief || !find(route, source, bytes, &place)) return false;
-  *result = begin(source, bytes, &place);
+  *result = begin(source, bytes, &place, wait);
   for (uint64_t done = 0; done < bytes && !*result; done += SHARED_HOST_COPY_BYTES) {
     *result = op_hostToDevice(context->number, destination + done, place.region, place.offset + done,
                               piece(bytes - done), route->stream);
@@ -45,7 +45,7 @@ bool shared_copy_to_host(const struct route *route, void *destination, CUdevicep
   struct context *context = route->context;
   struct shared_place place;
   if (!find(route, destination, bytes, &place)) return false;
-  *result = begin(destination, bytes, &place);
+  *result = begin(destination, bytes, &place, wait);
   for (uint64_t done = 0; done < bytes && !*result; done += SHARED_HOST_COPY_BYTES) {
     *result = op_deviceToHost(context->number, place.region, place.offset + done, source + done,
                               piece(bytes - done), route->stream);

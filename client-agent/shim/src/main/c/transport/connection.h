@@ -177,6 +177,7 @@ struct reader {
   uint8_t text[CONNECTION_TEXT_BYTES + 1];
 
   uint64_t sleepsUntilNanos;  // until when its waits sleep at once
+  uint32_t sleepsTimes;       // how many times as long as a turn that took too long they do
 
   uint8_t *welcome;  // the payload of WELCOME, until somebody fetches it
   uint32_t welcomeBytes;

@@ -12,13 +12,23 @@ final class Spin {
    */
   private static final long GIVEN_WAY_NANOS = 100_000;
 
-  /** As many times as long as the processor was lost, the thread sleeps at once. */
-  private static final int REST_TIMES = 4;
+  /**
+   * As many times as long as the processor was lost, the thread sleeps at once. Each time that it
+   * is lost again, twice as many, so that a processor that others keep busy is seldom tried.
+   */
+  private static final int LEAST_REST_TIMES = 4;
+
+  private static final int MOST_REST_TIMES = 256;
+  private static final long MOST_REST_NANOS = 250_000_000;
 
   private final long spinNanos;
   private long deadline;
   private long turn;
   private long restUntil = System.nanoTime();
+  private int restTimes = LEAST_REST_TIMES;
+
+  /** The latest spin has looked, and did not lose the processor. */
+  private boolean kept;
 
   Spin(long spinNanos) {
     this.spinNanos = spinNanos;
@@ -30,6 +40,10 @@ final class Spin {
   }
 
   void begin(long now) {
+    if (kept) {
+      restTimes = Math.max(LEAST_REST_TIMES, restTimes / 2);
+      kept = false;
+    }
     turn = now;
     deadline = now - restUntil < 0 ? now : now + spinNanos;
   }
@@ -46,8 +60,10 @@ final class Spin {
 
   void turned(long now) {
     long lostNanos = now - turn;
-    if (lostNanos > GIVEN_WAY_NANOS) {
-      restUntil = now + REST_TIMES * lostNanos;
+    kept = lostNanos <= GIVEN_WAY_NANOS;
+    if (!kept) {
+      restUntil = now + Math.min(MOST_REST_NANOS, restTimes * lostNanos);
+      restTimes = Math.min(MOST_REST_TIMES, 2 * restTimes);
       deadline = now;
     }
     turn = now;

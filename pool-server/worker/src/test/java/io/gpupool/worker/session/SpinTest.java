@@ -31,6 +31,33 @@ class SpinTest {
     assertThat(turns(TURN_NANOS)).isEqualTo(SPIN_NANOS / TURN_NANOS);
   }
 
+  @Test
+  void processorThatIsLostAgainAndAgain_isTriedLessAndLess() {
+    for (int times = 4; times <= 64; times *= 2) {
+      assertThat(turns(LOST_SLICE_NANOS)).isEqualTo(1);
+      now += times * LOST_SLICE_NANOS - 1;
+      assertThat(turns(TURN_NANOS)).as("after %d times as long", times).isZero();
+      now += 1;
+    }
+    assertThat(turns(LOST_SLICE_NANOS)).isEqualTo(1);
+    now += TimeUnit.MILLISECONDS.toNanos(250);
+    assertThat(turns(TURN_NANOS)).as("at most a quarter of a second").isPositive();
+  }
+
+  @Test
+  void processorThatIsKept_isSoonTriedAsBefore() {
+    for (int i = 0; i < 5; i++) {
+      assertThat(turns(LOST_SLICE_NANOS)).isEqualTo(1);
+      now += TimeUnit.SECONDS.toNanos(1);
+    }
+    for (int i = 0; i < 10; i++) {
+      assertThat(turns(TURN_NANOS)).isPositive();
+    }
+    assertThat(turns(LOST_SLICE_NANOS)).isEqualTo(1);
+    now += REST_NANOS;
+    assertThat(turns(TURN_NANOS)).isPositive();
+  }
+
   /** Spins with turns of that length; returns how many there were. */
   private int turns(long turnNanos) {
     int turns = 0;
