@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page-locked memory, which program and worker have both mapped where they are on one machine.
 #include "peer_context.h"
+#include "transport/stream_terms.h"
 
 #include <sys/resource.h>
 
@@ -87,13 +88,29 @@ static void locked_memory_thatAWorkerDoesNotMap_isSent(void) {
 }
 
 static void locked_memory_beyondTheLimitOfFiles_isSent(void) {
-  begin();
-  struct rlimit limit = {.rlim_cur = 100000, .rlim_max = RLIM_INFINITY};
+  struct rlimit limit = {.rlim_cur = 5 * SHORT, .rlim_max = RLIM_INFINITY};
   CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  CUdeviceptr device = device_of(SHORT);
-  uint8_t *memory = locked_of(SHORT);
-  CHECK_OK(cuMemcpyHtoD_v2(device, memory, SHORT));
+  begin();
+  CUdeviceptr device = device_of(6 * SHORT);
+  uint8_t *memory = locked_of(6 * SHORT);
+  CHECK_OK(cuMemcpyHtoD_v2(device, memory, 6 * SHORT));
+  CHECK_OK(cuMemcpyDtoH_v2(memory, device, 6 * SHORT));
   CHECK(atomic_load(&peerSharedCopies) == 0);
+}
+
+static void program_thatMayWriteNoSuchFiles_doesNotOfferToShare(void) {
+  struct rlimit limit = {.rlim_cur = SHORT, .rlim_max = RLIM_INFINITY};
+  struct text_message request;
+  char shares[4];
+  text_begin(&request);
+  stream_terms_offer(&request);
+  text_get(&request, "shares", shares, sizeof shares);
+  CHECK(strcmp(shares, "1") == 0);
+  CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  text_begin(&request);
+  stream_terms_offer(&request);
+  text_get(&request, "shares", shares, sizeof shares);
+  CHECK(strcmp(shares, "") == 0);
 }
 
 static void locked_memory_outlivesItsContext(void) {
@@ -121,6 +138,7 @@ int main(void) {
   CASE(locked_memory_comesAndGoes);
   CASE(locked_memory_thatAWorkerDoesNotMap_isSent);
   CASE(locked_memory_beyondTheLimitOfFiles_isSent);
+  CASE(program_thatMayWriteNoSuchFiles_doesNotOfferToShare);
   CASE(locked_memory_outlivesItsContext);
   return test_result();
 }

@@ -2,6 +2,7 @@
 #include "core/memory_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,11 @@
 #endif
 #endif
 enum { MFD_CLOEXEC_ = 1, MFD_ALLOW_SEALING_ = 2, F_ADD_SEALS_ = 1033 };
+
+bool memory_file_may_have(uint64_t bytes) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
 
 int memory_file_make(const char *name) {
   return (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC_ | MFD_ALLOW_SEALING_);

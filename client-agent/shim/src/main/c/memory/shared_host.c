@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -80,12 +79,6 @@ static bool share(struct context *context, int file, uint32_t number, void *memo
   return true;
 }
 
-/** Returns whether a file may become so long: one that may not would end the process (SIGXFSZ). */
-static bool file_may_have(uint64_t bytes) {
-  struct rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
-}
-
 /** Makes the memory that a file has, and has the worker map it, too; NULL if one of both fails. */
 static void *map(struct context *context, int file, uint32_t number, uint64_t bytes) {
   if (ftruncate(file, (off_t)bytes) || !memory_file_seal(file, MEMORY_FILE_LENGTH)) return NULL;
@@ -98,7 +91,7 @@ static void *map(struct context *context, int file, uint32_t number, uint64_t by
 }
 
 void *shared_host_allocate(struct context *context, uint64_t bytes) {
-  if (bytes < LEAST_BYTES || !connection_of(context->number)->shared.on || !file_may_have(bytes)) return NULL;
+  if (bytes < LEAST_BYTES || !connection_of(context->number)->shared.on || !memory_file_may_have(bytes)) return NULL;
   void *memory = NULL;
   lock_take(&changing);
   int number = bytes <= SHARED_HOST_BYTES - totalBytes ? free_region() : -1;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/stream_terms.h"
 
+#include "core/memory_file.h"
+#include "wire.h"
+
 #include <stdio.h>
 
 void stream_terms_offer(struct text_message *request) {
   text_add(request, "seals", "1");
-  text_add(request, "shares", "1");
+  // Some bytes are written to the memory as to a file.
+  if (memory_file_may_have(SHARED_MEMORY_BYTES)) text_add(request, "shares", "1");
 }
 
 static void get(const struct text_message *answer, const char *key, uint32_t number, char *value, size_t bytes) {
