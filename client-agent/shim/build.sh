@@ -382,7 +382,7 @@ case "${1:-}" in
     link_library
     check target/libcuda.so.1
     link_preload
-    link_nvml "$objects/transport/agent.o $objects/transport/agent_socket.o \
+    link_nvml "$objects/transport/agent.o $objects/transport/agent_socket.o $objects/transport/descriptors.o \
       $objects/transport/stream_terms.o $objects/transport/text_message.o $objects/core/log.o \
       $objects/core/memory_file.o" -Wl,--version-script=src/nvml.map
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec

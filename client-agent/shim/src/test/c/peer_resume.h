@@ -5,6 +5,7 @@
 
 #include "peer_seal.h"
 #include "peer_shared.h"
+#include "transport/descriptors.h"
 #include "peer_wire.h"
 
 #include <pthread.h>
@@ -178,22 +179,7 @@ static inline bool peer_resume(struct peer_session *session) {
 }
 
 static inline void peer_send_descriptor(int socket, int descriptor) {
-  char byte = 0;
-  struct iovec vector = {&byte, 1};
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control = {0};
-  struct msghdr message = {.msg_iov = &vector,
-                           .msg_iovlen = 1,
-                           .msg_control = &control,
-                           .msg_controllen = sizeof control};
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) perror("peer: sendmsg");
+  if (!descriptor_send(socket, descriptor)) perror("peer: sendmsg");
 }
 
 /** The keys by which a program resumes its sessions. */

@@ -6,7 +6,7 @@
 #include "core/ranges.h"
 #include "ops.h"
 #include "transport/connection.h"
-#include "transport/shared_stream.h"
+#include "transport/descriptors.h"
 #include "wire.h"
 
 #include <stdatomic.h>
@@ -66,7 +66,7 @@ static int free_region(void) {
 /** Has the worker map a file. */
 static bool share(struct context *context, int file, uint32_t number, void *memory, uint64_t bytes) {
   struct connection *connection = connection_of(context->number);
-  if (!shared_send_descriptor(connection, file)) return false;
+  if (!descriptor_send(connection->stream, file)) return false;
   // Where the connection broke in between, the worker has no descriptor, and says so.
   if (op_hostShare(context->number, number, bytes)) return false;
   struct range range = {.base = (uintptr_t)memory, .bytes = bytes, .host = number};

@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "transport/agent_socket.h"
+#include "transport/descriptors.h"
 #include "transport/text_message.h"
 
 #include <errno.h>
@@ -182,7 +183,7 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
     return CUDA_SUCCESS;
   }
   for (uint32_t i = 0; i < attachment->connectionCount; i++) {
-    attachment->connections[i].stream = agent_receive_descriptor(attachment->agent);
+    attachment->connections[i].stream = descriptor_receive(attachment->agent);
     if (attachment->connections[i].stream >= 0) continue;
     if (errno == EAGAIN) {
       say_silent(problem, problemBytes);

@@ -2,6 +2,7 @@
 #include "transport/agent_resume.h"
 
 #include "transport/agent.h"
+#include "transport/descriptors.h"
 #include "transport/text_message.h"
 
 #include <stdatomic.h>
@@ -45,7 +46,7 @@ static enum resume_answer ask(struct text_message *message, struct cut *cut, int
     return RESUME_NEVER;
   }
   stream_terms_get(message, UINT32_MAX, terms);
-  int stream = agent_receive_descriptor(agent);
+  int stream = descriptor_receive(agent);
   if (stream < 0) return RESUME_LATER;
   atomic_store(&cut->stream, stream);
   return RESUME_GRANTED;

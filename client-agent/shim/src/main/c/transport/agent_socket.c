@@ -110,38 +110,3 @@ int agent_connect(char *problem, size_t problemBytes) {
 int agent_connect_now(long patienceMillis, char *problem, size_t problemBytes) {
   return connect_to_agent(false, patienceMillis, problem, problemBytes);
 }
-
-int agent_receive_descriptor(int agent) {
-  char byte;
-  struct iovec vector = {&byte, 1};
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(4 * sizeof(int))];
-  } control;
-  struct msghdr message = {
-      .msg_iov = &vector,
-      .msg_iovlen = 1,
-      .msg_control = &control,
-      .msg_controllen = sizeof control,
-  };
-  ssize_t count;
-  do {
-    count = recvmsg(agent, &message, MSG_CMSG_CLOEXEC);
-  } while (count < 0 && errno == EINTR);
-  int stream = -1;
-  if (count != 1) return stream;
-  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-    size_t descriptors = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < descriptors; i++) {
-      int descriptor;
-      memcpy(&descriptor, CMSG_DATA(at) + i * sizeof descriptor, sizeof descriptor);
-      if (stream < 0) {
-        stream = descriptor;
-      } else {
-        close(descriptor);
-      }
-    }
-  }
-  return stream;
-}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unix socket of the machine's agent: connecting to it, and descriptors that come over it.
+// The unix socket of the machine's agent: connecting to it, and waits for it.
 #pragma once
 
 #include <stddef.h>
@@ -12,9 +12,6 @@ int agent_connect(char *problem, size_t problemBytes);
 
 /** The same, but an agent of a node that is away for a moment is not waited for, and calls give up after so long. */
 int agent_connect_now(long patienceMillis, char *problem, size_t problemBytes);
-
-/** Receives the byte that carries a call stream; -1 if none came. */
-int agent_receive_descriptor(int agent);
 
 /** The seconds for which agent and worker may be silent while a session begins; 0: no limit. */
 int agent_patience(void);

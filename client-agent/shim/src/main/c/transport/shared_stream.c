@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shared_stream.h"
 
-#include "transport/agent_socket.h"
+#include "transport/descriptors.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,7 +34,7 @@ bool shared_begin(struct connection *connection, int stream, bool shares) {
   struct shared *shared = &connection->shared;
   end(shared);
   if (!shares) return true;
-  int file = agent_receive_descriptor(stream);
+  int file = descriptor_receive(stream);
   // Without it the connection has broken, as the first receipt will tell.
   if (file < 0) return true;
   void *memory = mmap(NULL, SHARED_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -129,27 +128,6 @@ ssize_t shared_receive(struct connection *connection, int stream, const struct i
     errno = error;
     return got;
   }
-}
-
-bool shared_send_descriptor(const struct connection *connection, int descriptor) {
-  char byte = 0;
-  struct iovec vector = {&byte, 1};
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof descriptor)];
-  } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-  memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
-  struct msghdr message = {
-      .msg_iov = &vector,
-      .msg_iovlen = 1,
-      .msg_control = &control,
-      .msg_controllen = sizeof control,
-  };
-  ssize_t sent;
-  do {
-    sent = sendmsg(connection->stream, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  return sent == 1;
 }
 
 bool shared_poll_begin(struct connection *connection) { return byte_ring_sleep(&connection->shared.answers); }

@@ -20,9 +20,6 @@ bool shared_begin(struct connection *connection, int stream, bool shares);
 ssize_t shared_send(struct connection *connection, int stream, const struct iovec *vector, int count);
 ssize_t shared_receive(struct connection *connection, int stream, const struct iovec *vector, int count, bool wait);
 
-/** Sends a descriptor beside the stream, which stays open here; false if the connection has broken. */
-bool shared_send_descriptor(const struct connection *connection, int descriptor);
-
 /** Has the worker wake a poll on the socket. False: an answer has come already. */
 bool shared_poll_begin(struct connection *connection);
 

@@ -70,15 +70,9 @@ public final class CallStreamPort {
                       HandshakeHandler.readClear(channel, join, unfinished, refusals);
                       return;
                     }
-                    unfinished.begin(channel);
                     HandshakeHandler handler =
                         new HandshakeHandler(
-                            channel,
-                            join,
-                            () -> unfinished.finish(channel),
-                            CallStreamPort::handOver,
-                            refusals,
-                            true);
+                            channel, join, unfinished, CallStreamPort::handOver, refusals, true);
                     channel.pipeline().addLast(new TlsGate(tls, seals), handler, new EarlyBytes());
                   }
                 })

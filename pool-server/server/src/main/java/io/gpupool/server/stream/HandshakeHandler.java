@@ -36,7 +36,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
 
   private final UnixChannel channel;
   private final BiConsumer<ClientHello, CallStream> join;
-  private final Runnable onFinished;
+  private final UnfinishedHandshakes unfinished;
   private final HandOver handOver;
   private final RefusalLog refusals;
   private final boolean portSpeaksTls;
@@ -44,7 +44,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private @Nullable ScheduledFuture<?> limit;
 
   /**
-   * For one connection.
+   * For one connection, whose handshake is unfinished from now on.
    *
    * @param handOver makes of it what the worker gets; with TLS, bytes beyond the handshake go to
    *     the next handler
@@ -53,16 +53,17 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   HandshakeHandler(
       UnixChannel channel,
       BiConsumer<ClientHello, CallStream> join,
-      Runnable onFinished,
+      UnfinishedHandshakes unfinished,
       HandOver handOver,
       RefusalLog refusals,
       boolean portSpeaksTls) {
     this.channel = channel;
     this.join = join;
-    this.onFinished = onFinished;
+    this.unfinished = unfinished;
     this.handOver = handOver;
     this.refusals = refusals;
     this.portSpeaksTls = portSpeaksTls;
+    unfinished.begin(channel);
   }
 
   /** Reads the handshake of a connection in clear text; the channel has read nothing yet. */
@@ -71,15 +72,9 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
       BiConsumer<ClientHello, CallStream> join,
       UnfinishedHandshakes unfinished,
       RefusalLog refusals) {
-    unfinished.begin(channel);
+    HandOver detach = (stream, resumable) -> Detaching.detach(stream);
     HandshakeHandler handler =
-        new HandshakeHandler(
-            channel,
-            join,
-            () -> unfinished.finish(channel),
-            (stream, resumable) -> Detaching.detach(stream),
-            refusals,
-            false);
+        new HandshakeHandler(channel, join, unfinished, detach, refusals, false);
     channel.config().setAutoRead(false);
     channel.config().setRecvByteBufAllocator(new ExactReads(handler::missingBytes));
     channel.pipeline().addLast(handler);
@@ -211,6 +206,6 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
     if (limit != null) {
       limit.cancel(false);
     }
-    onFinished.run();
+    unfinished.finish(channel);
   }
 }

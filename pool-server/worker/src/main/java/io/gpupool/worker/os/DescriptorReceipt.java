@@ -13,12 +13,12 @@ import java.lang.foreign.MemorySegment;
  */
 public final class DescriptorReceipt {
   private static final int MSG_CMSG_CLOEXEC = 0x40000000;
-
-  private static final int SOL_SOCKET = 1;
-  private static final int SCM_RIGHTS = 1;
   private static final int CONTROL_BYTES = 64;
-  private static final int CONTROL_HEADER_BYTES = 16;
   private static final long CONTROL_LENGTH = 40;
+
+  static final int SOL_SOCKET = 1;
+  static final int SCM_RIGHTS = 1;
+  static final int CONTROL_HEADER_BYTES = 16;
 
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment message = arena.allocate(56, 8);

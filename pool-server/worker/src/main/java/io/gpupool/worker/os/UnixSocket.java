@@ -18,9 +18,6 @@ import java.util.OptionalInt;
  */
 public final class UnixSocket implements AutoCloseable {
   private static final int BUFFER_BYTES = 32 << 10;
-  private static final int SOL_SOCKET = 1;
-  private static final int SCM_RIGHTS = 1;
-  private static final int CONTROL_HEADER_BYTES = 16;
 
   private final int fd;
   private final Arena arena = Arena.ofAuto();
@@ -122,9 +119,9 @@ public final class UnixSocket implements AutoCloseable {
       iov.set(JAVA_LONG, 0, call.allocate(1).address());
       iov.set(JAVA_LONG, 8, 1L);
       MemorySegment ancillary = call.allocate(24, 8);
-      ancillary.set(JAVA_LONG, 0, CONTROL_HEADER_BYTES + 4L);
-      ancillary.set(JAVA_INT, 8, SOL_SOCKET);
-      ancillary.set(JAVA_INT, 12, SCM_RIGHTS);
+      ancillary.set(JAVA_LONG, 0, DescriptorReceipt.CONTROL_HEADER_BYTES + 4L);
+      ancillary.set(JAVA_INT, 8, DescriptorReceipt.SOL_SOCKET);
+      ancillary.set(JAVA_INT, 12, DescriptorReceipt.SCM_RIGHTS);
       ancillary.set(JAVA_INT, 16, descriptor);
       MemorySegment header = call.allocate(56, 8);
       header.set(JAVA_LONG, 16, iov.address());
