@@ -19,6 +19,9 @@ public interface BackendTraits {
   /** CUDA_ERROR_INVALID_IMAGE. */
   int INVALID_IMAGE = 200;
 
+  /** CUDA_ERROR_NOT_SUPPORTED. */
+  int NOT_SUPPORTED = 801;
+
   /**
    * The longest source that {@code cuMemcpyHtoDAsync_v2} has read when it returns, so that the
    * memory may be used again at once. Longer ones are staged by the session. The default is what
@@ -92,6 +95,16 @@ public interface BackendTraits {
    */
   default boolean printTo(PrintSink sink) {
     return false;
+  }
+
+  /**
+   * Allocates device memory in the current context at an address of the caller's choice; a driver
+   * chooses addresses itself.
+   *
+   * @return CUresult: INVALID_VALUE unless the address is one that allocations have and is free
+   */
+  default int allocateAt(long address, long lengthBytes) {
+    return NOT_SUPPORTED;
   }
 
   /** Gives the backend the name of its session, for its lines in the log. */

@@ -32,7 +32,6 @@ public final class DeviceMemory implements AutoCloseable {
 
   private static final int PLACES = 32;
   private static final int MAX_FREED = 256;
-  private static final long COMMIT_STEP_BYTES = 256L << 20;
   private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
 
   /** Programs reserve far more addresses than they map. */
@@ -44,6 +43,7 @@ public final class DeviceMemory implements AutoCloseable {
   private final long totalBytes;
   private final Mapping mapping;
   private final MemorySegment segment;
+  private final CommittedPages committed;
   private final MemoryMap map;
   private final Heap heap;
   private final PhysicalStore physical;
@@ -54,7 +54,6 @@ public final class DeviceMemory implements AutoCloseable {
   /** What was freed of late, for {@link #describe} to tell of. */
   private final Deque<Freed> freed = new ArrayDeque<>();
 
-  private long committedEnd;
   private long physicalBytes;
   private boolean closed;
 
@@ -76,11 +75,15 @@ public final class DeviceMemory implements AutoCloseable {
     this.totalBytes = totalBytes;
     // Twice the memory in addresses, so that fragmentation does not refuse what would fit.
     long heapBytes =
-        Math.min(spaceBytes, roundUp(totalBytes * 2 + COMMIT_STEP_BYTES, COMMIT_STEP_BYTES));
+        Math.min(
+            spaceBytes,
+            roundUp(totalBytes * 2 + CommittedPages.STEP_BYTES, CommittedPages.STEP_BYTES));
     long virtualBytes =
         Math.min(
             spaceBytes - heapBytes,
-            Math.max(MIN_VIRTUAL_BYTES, roundUp(totalBytes, COMMIT_STEP_BYTES) * VIRTUAL_MULTIPLE));
+            Math.max(
+                MIN_VIRTUAL_BYTES,
+                roundUp(totalBytes, CommittedPages.STEP_BYTES) * VIRTUAL_MULTIPLE));
     long regionBytes = heapBytes + virtualBytes;
     mapping = reserve.apply(regionBytes);
     segment = mapping.segment();
@@ -89,7 +92,7 @@ public final class DeviceMemory implements AutoCloseable {
     virtual = new VirtualSpace(mapping, map, ordinal, mapping.address() + heapBytes, virtualBytes);
     physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
     shared = new SharedPages(mapping);
-    committedEnd = mapping.address();
+    committed = new CommittedPages(mapping);
   }
 
   /**
@@ -100,7 +103,7 @@ public final class DeviceMemory implements AutoCloseable {
    * @throws GpuException OUT_OF_MEMORY if they are taken, or too few for the memory
    */
   public static DeviceMemory inSlot(int slot, int place, int count, int ordinal, long totalBytes) {
-    long spaceBytes = SLOT_BYTES / count / COMMIT_STEP_BYTES * COMMIT_STEP_BYTES;
+    long spaceBytes = SLOT_BYTES / count / CommittedPages.STEP_BYTES * CommittedPages.STEP_BYTES;
     long base = slot * SLOT_BYTES + place * spaceBytes;
     if (totalBytes > spaceBytes) {
       throw new GpuException(
@@ -144,28 +147,61 @@ public final class DeviceMemory implements AutoCloseable {
    * @throws GpuException INVALID_VALUE for 0 or fewer bytes, OUT_OF_MEMORY
    */
   public long allocate(long bytes, Object owner) {
-    if (bytes <= 0) {
-      throw new GpuException(CudaStatus.INVALID_VALUE, "cannot allocate " + bytes + " bytes");
-    }
+    requireSound(bytes);
     synchronized (lock) {
       requireOpen();
-      if (bytes > totalBytes || roundUp(bytes, ALIGNMENT_BYTES) > freeBytes()) {
-        throw outOfMemory(bytes);
-      }
+      requireRoom(bytes);
       OptionalLong place = heap.allocate(bytes, owner);
       if (place.isEmpty()) {
         throw outOfMemory(bytes);
       }
-      long address = place.getAsLong();
-      long end = address + roundUp(bytes, ALIGNMENT_BYTES);
-      if (end > committedEnd && !commitTo(end)) {
-        heap.free(address);
-        throw outOfMemory(bytes);
-      }
-      freedResident.remove(address, end);
-      map.markLive(address, bytes);
-      return address;
+      begin(place.getAsLong(), bytes);
+      return place.getAsLong();
     }
+  }
+
+  /**
+   * Allocates at an address of the caller's choice.
+   *
+   * @param address a multiple of {@link #ALIGNMENT_BYTES}, among those that {@link #allocate} gives
+   * @throws GpuException INVALID_VALUE for 0 or fewer bytes, or if the address is no such or not
+   *     all of the bytes are free, OUT_OF_MEMORY
+   */
+  public void allocateAt(long address, long bytes, Object owner) {
+    requireSound(bytes);
+    synchronized (lock) {
+      requireOpen();
+      requireRoom(bytes);
+      if (!heap.allocateAt(address, bytes, owner)) {
+        throw new GpuException(
+            CudaStatus.INVALID_VALUE,
+            "no " + bytes + " free bytes at 0x" + Long.toHexString(address));
+      }
+      begin(address, bytes);
+    }
+  }
+
+  private static void requireSound(long bytes) {
+    if (bytes <= 0) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, "cannot allocate " + bytes + " bytes");
+    }
+  }
+
+  private void requireRoom(long bytes) {
+    if (bytes > totalBytes || roundUp(bytes, ALIGNMENT_BYTES) > freeBytes()) {
+      throw outOfMemory(bytes);
+    }
+  }
+
+  /** Lets an allocation be used that the heap has placed. */
+  private void begin(long address, long bytes) {
+    long end = address + roundUp(bytes, ALIGNMENT_BYTES);
+    if (!committed.commit(address, end)) {
+      heap.free(address);
+      throw outOfMemory(bytes);
+    }
+    freedResident.remove(address, end);
+    map.markLive(address, bytes);
   }
 
   /**
@@ -400,18 +436,6 @@ public final class DeviceMemory implements AutoCloseable {
         physical.close();
       }
     }
-  }
-
-  private boolean commitTo(long end) {
-    long newEnd =
-        Math.min(
-            mapping.address() + mapping.sizeBytes(),
-            mapping.address() + roundUp(end - mapping.address(), COMMIT_STEP_BYTES));
-    if (!mapping.commit(committedEnd, newEnd - committedEnd)) {
-      return false;
-    }
-    committedEnd = newEnd;
-    return true;
   }
 
   private void discard(long start, long end) {

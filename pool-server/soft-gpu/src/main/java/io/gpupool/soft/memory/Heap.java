@@ -25,6 +25,12 @@ final class Heap {
   private final long granule;
   private final TreeSet<Block> free = new TreeSet<>(BY_SIZE);
   private final TreeMap<Long, Block> used = new TreeMap<>();
+
+  /** The lowest block: it stays the same one, for a block that grows keeps its beginning. */
+  private final Block first;
+
+  private final long start;
+  private final long size;
   private long usedBytes;
   private long nextId = 1;
 
@@ -33,9 +39,17 @@ final class Heap {
    */
   Heap(long start, long size, long granule) {
     this.granule = granule;
+    this.start = start;
+    this.size = size;
+    first = new Block(start, size);
     if (size > 0) {
-      free.add(new Block(start, size));
+      free.add(first);
     }
+  }
+
+  /** Whether an address is one of the range's. */
+  boolean covers(long address) {
+    return address - start >= 0 && address - start < size;
   }
 
   /** Places {@code bytes} bytes; empty if no free block is large enough. */
@@ -43,22 +57,54 @@ final class Heap {
     if (bytes <= 0 || bytes > Long.MAX_VALUE - granule) {
       return OptionalLong.empty();
     }
-    long size = (bytes + granule - 1) & -granule;
-    Block block = free.ceiling(new Block(Long.MIN_VALUE, size));
+    Block block = free.ceiling(new Block(Long.MIN_VALUE, occupied(bytes)));
     if (block == null) {
       return OptionalLong.empty();
     }
     free.remove(block);
-    if (block.size > size) {
-      Block rest = new Block(block.start + size, block.size - size);
-      rest.linkAfter(block);
-      block.size = size;
-      free.add(rest);
+    use(block, bytes, owner);
+    return OptionalLong.of(block.start);
+  }
+
+  /**
+   * Places {@code bytes} bytes at an address; false if it is unaligned or not all of them are free.
+   */
+  boolean allocateAt(long address, long bytes, Object owner) {
+    boolean sound = bytes > 0 && bytes <= size && (address & (granule - 1)) == 0;
+    if (!sound || !covers(address)) {
+      return false;
+    }
+    Map.Entry<Long, Block> below = used.floorEntry(address);
+    Block block = below == null ? first : below.getValue().next;
+    if (block == null
+        || block.allocation != null
+        || address < block.start
+        || occupied(bytes) > block.size - (address - block.start)) {
+      return false;
+    }
+    free.remove(block);
+    if (address > block.start) {
+      Block rest = block.splitAt(address);
+      free.add(block);
+      block = rest;
+    }
+    use(block, bytes, owner);
+    return true;
+  }
+
+  /** Makes an allocation at the beginning of a block that is in no set any more. */
+  private void use(Block block, long bytes, Object owner) {
+    long occupied = occupied(bytes);
+    if (block.size > occupied) {
+      free.add(block.splitAt(block.start + occupied));
     }
     block.allocation = new Allocation(block.start, bytes, nextId++, owner);
     used.put(block.start, block);
-    usedBytes += size;
-    return OptionalLong.of(block.start);
+    usedBytes += occupied;
+  }
+
+  private long occupied(long bytes) {
+    return (bytes + granule - 1) & -granule;
   }
 
   /**
@@ -151,13 +197,17 @@ final class Heap {
       this.size = size;
     }
 
-    void linkAfter(Block block) {
-      previous = block;
-      next = block.next;
+    /** Keeps what lies below an address; returns the rest. */
+    Block splitAt(long address) {
+      Block rest = new Block(address, start + size - address);
+      size = address - start;
+      rest.previous = this;
+      rest.next = next;
       if (next != null) {
-        next.previous = this;
+        next.previous = rest;
       }
-      block.next = this;
+      next = rest;
+      return rest;
     }
 
     void absorbNext() {

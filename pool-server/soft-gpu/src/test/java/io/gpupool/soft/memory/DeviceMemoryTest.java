@@ -75,6 +75,53 @@ final class DeviceMemoryTest {
   }
 
   @Test
+  void allocateAt_farFromAllOthers_isUsableAtOnce() {
+    long address = DeviceMemory.FIRST_BASE + 700 * MEBIBYTE;
+    memory.allocateAt(address, 2 * MEBIBYTE, this);
+
+    memory.view(address, 2 * MEBIBYTE).fill((byte) 7);
+    assertThat(memory.map().isLive(address, 2 * MEBIBYTE)).isTrue();
+    assertThat(memory.find(address + 5).map(Allocation::address)).hasValue(address);
+    assertThat(memory.allocationsOf(this)).hasSize(1);
+    long low = memory.allocate(510 * MEBIBYTE, this);
+    memory.view(low, 510 * MEBIBYTE).set(ValueLayout.JAVA_BYTE, 510 * MEBIBYTE - 1, (byte) 1);
+    assertStatus(() -> memory.allocate(1, this), CudaStatus.OUT_OF_MEMORY);
+    memory.free(address);
+    assertThat(memory.map().isLive(address, 1)).isFalse();
+    assertThat(memory.usedBytes()).isEqualTo(510 * MEBIBYTE);
+  }
+
+  @Test
+  void allocateAt_freedAddress_isTheSameMemoryAgain() {
+    memory.allocate(4096, this);
+    long address = memory.allocate(4096, this);
+    memory.retire(address);
+
+    assertStatus(() -> memory.allocateAt(address, 4096, this), CudaStatus.INVALID_VALUE);
+    memory.free(address);
+    memory.allocateAt(address, 4096, this);
+    assertThat(memory.find(address).map(Allocation::sizeBytes)).hasValue(4096L);
+  }
+
+  @Test
+  void allocateAt_takenUnalignedOrOutside_isInvalid() {
+    long address = memory.allocate(4096, this);
+
+    assertStatus(() -> memory.allocateAt(address, 1, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocateAt(address + 4096 + 256, 1, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocateAt(address - 4096, 1, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocateAt(0, 1, this), CudaStatus.INVALID_VALUE);
+    assertStatus(() -> memory.allocateAt(address + 4096, 0, this), CudaStatus.INVALID_VALUE);
+    assertStatus(
+        () -> memory.allocateAt(address + 4096, Long.MIN_VALUE, this), CudaStatus.INVALID_VALUE);
+    assertStatus(
+        () -> memory.allocateAt(address + 4096, 512 * MEBIBYTE, this), CudaStatus.OUT_OF_MEMORY);
+    assertStatus(
+        () -> memory.allocateAt(memory.virtual().reserve(2 * MEBIBYTE, 0), 1, this),
+        CudaStatus.INVALID_VALUE);
+  }
+
+  @Test
   void view_anyByteOutside_isInvalid() {
     long address = memory.allocate(1000, this);
 

@@ -28,7 +28,15 @@ final class HeapTest {
     Random random = new Random(seed);
     TreeMap<Long, Long> model = new TreeMap<>();
     for (int step = 0; step < 20_000; step++) {
-      if (model.isEmpty() || random.nextInt(100) < 55) {
+      if (random.nextInt(10) == 0) {
+        long bytes = 1 + random.nextLong(64 * GRANULE);
+        long address = START + random.nextLong(SIZE / GRANULE) * GRANULE;
+        boolean free = isFree(model, address, occupied(bytes));
+        assertThat(heap.allocateAt(address, bytes, this)).isEqualTo(free);
+        if (free) {
+          model.put(address, bytes);
+        }
+      } else if (model.isEmpty() || random.nextInt(100) < 55) {
         long bytes = 1 + (long) Math.pow(2, random.nextDouble() * 16);
         OptionalLong place = heap.allocate(bytes, this);
         if (place.isPresent()) {
@@ -87,6 +95,33 @@ final class HeapTest {
   }
 
   @Test
+  void allocateAt_freePlace_isTakenAndLeavesBothSides() {
+    assertThat(heap.allocateAt(START + 8 * GRANULE, 3 * GRANULE - 1, this)).isTrue();
+
+    assertThat(heap.find(START + 10 * GRANULE).map(Allocation::address))
+        .hasValue(START + 8 * GRANULE);
+    assertThat(heap.allocate(8 * GRANULE, this)).hasValue(START);
+    assertThat(heap.allocate(1, this)).hasValue(START + 11 * GRANULE);
+    assertThat(heap.free(START + 8 * GRANULE)).isEqualTo(3 * GRANULE);
+  }
+
+  @Test
+  void allocateAt_unalignedOutsideOrTaken_isRefused() {
+    heap.allocateAt(START + 4 * GRANULE, GRANULE, this);
+
+    assertThat(heap.allocateAt(START + 1, GRANULE, this)).isFalse();
+    assertThat(heap.allocateAt(START - GRANULE, GRANULE, this)).isFalse();
+    assertThat(heap.allocateAt(START + SIZE, GRANULE, this)).isFalse();
+    assertThat(heap.allocateAt(START + 4 * GRANULE, 1, this)).isFalse();
+    assertThat(heap.allocateAt(START + 3 * GRANULE, GRANULE + 1, this)).isFalse();
+    assertThat(heap.allocateAt(START + SIZE - GRANULE, GRANULE + 1, this)).isFalse();
+    assertThat(heap.allocateAt(START, 0, this)).isFalse();
+    assertThat(heap.allocateAt(START, -1, this)).isFalse();
+    assertThat(heap.allocateAt(START, Long.MAX_VALUE, this)).isFalse();
+    assertThat(heap.usedBytes()).isEqualTo(GRANULE);
+  }
+
+  @Test
   void retire_allocation_isFoundNoMoreButStillOccupied() {
     long address = heap.allocate(4096, this).orElseThrow();
 
@@ -108,6 +143,12 @@ final class HeapTest {
     if (below != null) {
       assertThat(below.getKey() + occupied(below.getValue())).isLessThanOrEqualTo(address);
     }
+  }
+
+  private static boolean isFree(TreeMap<Long, Long> model, long address, long size) {
+    Map.Entry<Long, Long> below = model.lowerEntry(address + size);
+    return address + size <= START + SIZE
+        && (below == null || below.getKey() + occupied(below.getValue()) <= address);
   }
 
   private static long largestGap(TreeMap<Long, Long> model) {

@@ -251,6 +251,11 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   }
 
   @Override
+  public int allocateAt(long address, long lengthBytes) {
+    return memoryCalls.allocateAt(address, lengthBytes);
+  }
+
+  @Override
   public long heapBytes() {
     return state.currentContext().heap().occupiedBytes();
   }

@@ -337,6 +337,21 @@ final class SoftBackendTest {
   }
 
   @Test
+  void allocateAt_addressThatWasFreed_isMemoryOfTheCurrentContext() {
+    ok(backend.cuMemAlloc_v2(out, 4096));
+    long address = Memory.getLong(out);
+    assertThat(backend.allocateAt(address, 4096)).isEqualTo(1);
+    ok(backend.cuMemFree_v2(address));
+    ok(backend.cuCtxSynchronize());
+
+    ok(backend.allocateAt(address, 4096));
+    ok(backend.cuMemsetD8Async(address, (byte) 7, 4096, 0));
+    assertThat(backend.allocateAt(address + 4096 + 1, 1)).isEqualTo(1);
+    assertThat(backend.allocateAt(address + 4096, MEMORY_BYTES)).isEqualTo(2);
+    ok(backend.cuMemFree_v2(address));
+  }
+
+  @Test
   void hostMemory_allocatedAndFreed_canBeWritten() {
     ok(backend.cuMemHostAlloc(out, 10_000, 0));
     long address = Memory.getLong(out);

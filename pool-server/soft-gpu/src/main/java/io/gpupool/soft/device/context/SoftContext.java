@@ -168,6 +168,17 @@ public final class SoftContext {
   }
 
   /**
+   * Allocates device memory at an address of the caller's choice.
+   *
+   * @throws GpuException INVALID_VALUE for 0 bytes, or unless the address is one that allocations
+   *     have and is free, OUT_OF_MEMORY
+   */
+  public void allocateAt(long address, long bytes) {
+    requireUsable();
+    device.memory().allocateAt(address, bytes, this);
+  }
+
+  /**
    * Allocates rows of which each starts aligned.
    *
    * @param elementBytes 4, 8 or 16

@@ -29,6 +29,11 @@ public final class SoftMemoryCalls extends SoftCalls implements MemoryCalls {
     return call(() -> Memory.putLong(address, context().allocate(bytes)));
   }
 
+  /** Allocates in the current context at an address of the caller's choice. */
+  public int allocateAt(long address, long bytes) {
+    return call(() -> context().allocateAt(address, bytes));
+  }
+
   @Override
   public int cuMemAllocPitch_v2(
       long address, long pitch, long widthBytes, long height, int elementBytes) {
