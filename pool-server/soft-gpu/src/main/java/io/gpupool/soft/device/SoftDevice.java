@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.OptionalLong;
 import java.util.UUID;
 
 /** One software GPU: what it says of itself, its memory, its pools. */
@@ -46,6 +47,11 @@ public final class SoftDevice {
     DeviceMemory before = memory;
     memory = DeviceMemory.inSlot(slot, place, count, ordinal, before.totalBytes());
     before.close();
+  }
+
+  /** Has its memory, which was closed, in another place of the address space. */
+  void arrangeMemory(int place) {
+    memory = DeviceMemory.inPlace(place, ordinal, memory.totalBytes());
   }
 
   public int ordinal() {
@@ -135,8 +141,24 @@ public final class SoftDevice {
     return limits;
   }
 
-  /** Allocates; waits for frees that are still queued rather than being out of memory. */
+  /**
+   * Allocates something of the program's, where it was planned if it was; waits for frees that are
+   * still queued rather than being out of memory.
+   */
   public long allocate(long bytes, Object owner) {
+    OptionalLong planned = gpu.placements().next();
+    long address = planned.orElse(0);
+    if (planned.isPresent()) {
+      memory.allocateAt(address, bytes, owner);
+    } else {
+      address = allocateAnywhere(bytes, owner);
+    }
+    gpu.placements().note(address);
+    return address;
+  }
+
+  /** Allocates for a context's own needs; waits as {@link #allocate} does. */
+  public long allocateAnywhere(long bytes, Object owner) {
     while (true) {
       int freesBefore = pendingFrees();
       try {

@@ -11,6 +11,7 @@ import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.soft.texture.TextureTable;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,7 @@ public final class SoftGpu implements AutoCloseable {
   private final PrintfSink printf;
   private final KernelCache kernelCache;
   private final TransferKernels transferKernels = new TransferKernels(this);
+  private final Placements placements = new Placements();
   private final List<SoftDevice> devices;
   private volatile List<SoftDevice> visible;
 
@@ -78,14 +80,31 @@ public final class SoftGpu implements AutoCloseable {
    * Moves the memory of some devices, of which nothing is in use yet, to a slot of the address
    * space that no other process of the same program uses.
    *
-   * @param slot from 1 to 15
+   * @param slot from 1 to 15, or 0 for where devices have their memory, in the order of the list
    * @throws GpuException INVALID_DEVICE, or OUT_OF_MEMORY if the addresses are taken
    */
   public void moveMemory(int slot, List<Integer> ordinals) {
+    if (slot == 0) {
+      arrangeMemory(ordinals);
+      return;
+    }
     for (int place = 0; place < ordinals.size(); place++) {
       SoftDevice device = device(ordinals.get(place));
       device.moveMemory(slot, place, ordinals.size());
       watchReach(device);
+    }
+  }
+
+  /** Gives some devices the first places in the address space, and the others those behind. */
+  private void arrangeMemory(List<Integer> ordinals) {
+    List<SoftDevice> order = new ArrayList<>(ordinals.stream().map(this::device).toList());
+    devices.stream().filter(device -> !order.contains(device)).forEach(order::add);
+    if (!order.equals(devices)) {
+      order.forEach(device -> device.memory().close());
+      for (int place = 0; place < order.size(); place++) {
+        order.get(place).arrangeMemory(place);
+        watchReach(order.get(place));
+      }
     }
   }
 
@@ -145,6 +164,11 @@ public final class SoftGpu implements AutoCloseable {
   /** The textures and surfaces of all devices. */
   public TextureTable textures() {
     return textures;
+  }
+
+  /** The numbers that the devices choose for what a program makes. */
+  public Placements placements() {
+    return placements;
   }
 
   public ValueWaits valueWaits() {

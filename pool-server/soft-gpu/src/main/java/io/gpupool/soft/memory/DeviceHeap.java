@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.soft.memory;
 
+import java.util.List;
+
 /**
  * The memory that kernels' {@code malloc} takes pieces from: one range of device memory, whose
  * bookkeeping lies outside of it. Any thread may call it.
@@ -38,6 +40,16 @@ public final class DeviceHeap {
   /** The address of a new piece; 0 if none is left that is large enough, or for no bytes. */
   public synchronized long allocate(long bytes) {
     return heap.allocate(bytes, this).orElse(0);
+  }
+
+  /** The pieces that were allocated and not given back. */
+  public synchronized List<Allocation> pieces() {
+    return heap.allocations();
+  }
+
+  /** Takes a piece at an address that is free; false if it is not. */
+  public synchronized boolean allocateAt(long start, long bytes) {
+    return heap.allocateAt(start, bytes, this);
   }
 
   /** Gives a piece back; false if none starts there. */

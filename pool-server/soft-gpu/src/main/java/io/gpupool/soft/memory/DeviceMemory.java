@@ -96,6 +96,17 @@ public final class DeviceMemory implements AutoCloseable {
   }
 
   /**
+   * Reserves addresses in one of the places where devices have their memory.
+   *
+   * @param place from 0
+   * @throws GpuException OUT_OF_MEMORY
+   */
+  public static DeviceMemory inPlace(int place, int ordinal, long totalBytes) {
+    return new DeviceMemory(
+        ordinal, totalBytes, SPACING_BYTES, regionBytes -> reserve(place, regionBytes));
+  }
+
+  /**
    * Reserves addresses in one of fifteen slots, which lie below all other devices' memory.
    *
    * @param slot from 1
@@ -122,9 +133,9 @@ public final class DeviceMemory implements AutoCloseable {
                         "addresses from 0x" + Long.toHexString(base) + " are taken")));
   }
 
-  private static Mapping reserve(int ordinal, long regionBytes) {
+  private static Mapping reserve(int place, long regionBytes) {
     for (int attempt = 0; attempt < PLACES; attempt++) {
-      long base = FIRST_BASE + (ordinal + (long) attempt * PLACES) * SPACING_BYTES;
+      long base = FIRST_BASE + (place + (long) attempt * PLACES) * SPACING_BYTES;
       Optional<Mapping> mapping = Mapping.reserve(base, regionBytes);
       if (mapping.isPresent()) {
         return mapping.get();
@@ -134,8 +145,8 @@ public final class DeviceMemory implements AutoCloseable {
         CudaStatus.OUT_OF_MEMORY,
         "cannot reserve "
             + regionBytes
-            + " bytes of addresses for device "
-            + ordinal
+            + " bytes of addresses for the device in place "
+            + place
             + "; is the address space of this process limited (ulimit -v)?");
   }
 
@@ -296,6 +307,37 @@ public final class DeviceMemory implements AutoCloseable {
     synchronized (lock) {
       return heap.allocationsOf(owner);
     }
+  }
+
+  /** The live allocations, whatever their owner. */
+  public List<Allocation> allocations() {
+    synchronized (lock) {
+      return heap.allocations();
+    }
+  }
+
+  /**
+   * Makes pages usable in which nothing is allocated yet, and which a later {@link #allocateAt}
+   * leaves as they are.
+   *
+   * @throws GpuException INVALID_VALUE for addresses that are not the device's, OUT_OF_MEMORY
+   */
+  public void stage(long address, long lengthBytes) {
+    synchronized (lock) {
+      requireOpen();
+      boolean inside = covers(address) && lengthBytes > 0 && covers(address + lengthBytes - 1);
+      if (!inside || virtual.covers(address + lengthBytes - 1)) {
+        throw noAllocation(address);
+      }
+      if (!committed.commit(address, address + lengthBytes)) {
+        throw outOfMemory(lengthBytes);
+      }
+    }
+  }
+
+  /** The first of the device's addresses. */
+  public long baseAddress() {
+    return mapping.address();
   }
 
   /** Whether an address is one of this device's, allocated or not. */

@@ -173,6 +173,14 @@ final class Heap {
         .toList();
   }
 
+  /** The allocations that are not retired, by address. */
+  List<Allocation> allocations() {
+    return used.values().stream()
+        .filter(block -> !block.retired)
+        .map(block -> requireNonNull(block.allocation))
+        .toList();
+  }
+
   /** What all allocations occupy, rounding included. */
   long usedBytes() {
     return usedBytes;

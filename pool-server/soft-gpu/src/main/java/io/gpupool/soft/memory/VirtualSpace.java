@@ -106,6 +106,26 @@ public final class VirtualSpace {
     return address;
   }
 
+  /**
+   * Reserves addresses of the caller's choice.
+   *
+   * @throws GpuException INVALID_VALUE if they are not free, or no such addresses
+   */
+  public synchronized void reserveAt(long address, long bytes) {
+    requireGranules(bytes);
+    if (!addresses.allocateAt(address, bytes, this)) {
+      throw invalid(bytes + " bytes of addresses at 0x" + Long.toHexString(address));
+    }
+    reservations.put(address, new Reservation(bytes, address));
+  }
+
+  /** Where blocks are mapped, with the lengths. */
+  public synchronized Map<Long, Long> mappings() {
+    Map<Long, Long> lengths = new TreeMap<>();
+    mapped.forEach((address, block) -> lengths.put(address, block.sizeBytes));
+    return lengths;
+  }
+
   /** Gives a whole reservation back, in which nothing is mapped. */
   public synchronized void free(long address, long bytes) {
     Reservation reservation = reservations.get(address);

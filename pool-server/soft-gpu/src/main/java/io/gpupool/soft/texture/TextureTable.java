@@ -40,16 +40,43 @@ public final class TextureTable {
           MAX_VALUES + " texture and surface objects, with those that kernels may still read");
     }
     int value = unused.size() > REST ? unused.poll() : fresh++;
-    @Nullable Object[] current = objects;
-    if (value >= current.length) {
-      current = Arrays.copyOf(current, 2 * current.length);
-      owners = Arrays.copyOf(owners, current.length);
+    grow(value);
+    put(value, object, owner);
+    return value;
+  }
+
+  private void grow(int value) {
+    if (value >= owners.length) {
+      objects = Arrays.copyOf(objects, 2 * owners.length);
+      owners = Arrays.copyOf(owners, 2 * owners.length);
     }
+  }
+
+  private void put(int value, Object object, Object owner) {
+    @Nullable Object[] current = objects;
     current[value] = object;
     owners[value] = owner;
     // Written even where the array stays, so that readers on other threads see the entry.
     objects = current;
-    return value;
+  }
+
+  /**
+   * Gives an object a value that stands for nothing yet.
+   *
+   * @throws GpuException INVALID_VALUE if it cannot
+   */
+  public synchronized void addAt(long value, Object object, Object owner) {
+    if (value <= 0 || value >= MAX_VALUES) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, value + " is no value of a texture");
+    }
+    while (fresh <= value) {
+      grow(fresh);
+      unused.add(fresh++);
+    }
+    if (!unused.remove((Integer) (int) value)) {
+      throw new GpuException(CudaStatus.INVALID_VALUE, value + " is another texture object");
+    }
+    put((int) value, object, owner);
   }
 
   /** What a value stands for; null if for nothing, or for something else. */

@@ -3,12 +3,14 @@ package io.gpupool.soft.device.array;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.soft.device.spec.ArrayShape;
 import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texture;
 import io.gpupool.soft.texture.TextureTable;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** The texture and surface objects of a context. Any thread may call it. */
@@ -28,11 +30,20 @@ public final class TextureObjects {
   public long createTexture(
       TextureResource resource, Sampler sampler, TextureResource.@Nullable View view) {
     context.requireUsable();
-    return context
-        .device()
-        .gpu()
-        .textures()
-        .add(new TextureMaker(context).make(resource, sampler, view), context);
+    return add(new TextureMaker(context).make(resource, sampler, view));
+  }
+
+  private long add(Object object) {
+    SoftGpu gpu = context.device().gpu();
+    OptionalLong planned = gpu.placements().next();
+    long value = planned.orElse(0);
+    if (planned.isPresent()) {
+      gpu.textures().addAt(value, object, context);
+    } else {
+      value = gpu.textures().add(object, context);
+    }
+    gpu.placements().note(value);
+    return value;
   }
 
   /** Ends a texture object once all work submitted to this context is done. */
@@ -54,7 +65,7 @@ public final class TextureObjects {
    */
   public long createSurface(SoftArray array) {
     context.requireUsable();
-    return context.device().gpu().textures().add(surfaceOf(array), context);
+    return add(surfaceOf(array));
   }
 
   static Surface surfaceOf(SoftArray array) {

@@ -3,8 +3,10 @@ package io.gpupool.soft.device.context;
 
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
+import io.gpupool.soft.device.Placements;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * The conditions of a context's graphs. They go down with the context and not before: nobody says
@@ -15,23 +17,39 @@ final class Conditions {
 
   private final SoftContext context;
   private final Map<Long, SoftCondition> byHandle = new HashMap<>();
+
+  /** The memory of the latest conditions; there is none yet. */
+  private long page = -PAGE_BYTES;
+
   private long next;
-  private int freeBytes;
 
   Conditions(SoftContext context) {
     this.context = context;
   }
 
   synchronized SoftCondition create(int defaultValue, boolean assigned) {
-    if (freeBytes < SoftCondition.BYTES) {
-      next = context.device().memory().allocate(PAGE_BYTES, context.moduleData());
-      freeBytes = PAGE_BYTES;
+    Placements placements = context.device().gpu().placements();
+    OptionalLong plannedPage = placements.next();
+    if (plannedPage.isPresent()) {
+      place(plannedPage.getAsLong(), placements.next().orElseThrow());
+    } else if (next == page + PAGE_BYTES) {
+      page = context.device().allocateAnywhere(PAGE_BYTES, context.moduleData());
+      next = page;
     }
     SoftCondition condition = new SoftCondition(context, next, defaultValue, assigned);
     byHandle.put(next, condition);
+    placements.note(page);
+    placements.note(next);
     next += SoftCondition.BYTES;
-    freeBytes -= SoftCondition.BYTES;
     return condition;
+  }
+
+  private void place(long plannedPage, long handle) {
+    if (plannedPage != page) {
+      context.device().memory().allocateAt(plannedPage, PAGE_BYTES, context.moduleData());
+      page = plannedPage;
+    }
+    next = handle;
   }
 
   synchronized SoftCondition find(long handle) {

@@ -5,7 +5,12 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.spec.Limits;
+import io.gpupool.soft.memory.Allocation;
 import io.gpupool.soft.memory.DeviceHeap;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.List;
 
 /**
  * The device heap of a context: it takes its memory when the first module is loaded whose code
@@ -15,6 +20,10 @@ import io.gpupool.soft.memory.DeviceHeap;
 public final class KernelHeap {
   private final SoftContext context;
   private DeviceHeap heap = DeviceHeap.NONE;
+
+  /** As it was allocated. */
+  private long sizeBytes;
+
   private boolean required;
   private boolean used;
 
@@ -35,6 +44,10 @@ public final class KernelHeap {
   synchronized void resize(long bytes) {
     if (bytes < 0) {
       throw new GpuException(CudaStatus.INVALID_VALUE, "a heap of " + bytes + " bytes");
+    }
+    if (context.device().gpu().placements().isRestoring() && required) {
+      context.limits().set(Limits.MALLOC_HEAP_SIZE, bytes);
+      return;
     }
     if (used) {
       throw new GpuException(
@@ -64,14 +77,50 @@ public final class KernelHeap {
     return heap;
   }
 
+  /** Writes down where it is and which pieces of it are in use. */
+  synchronized void save(DataOutput to) throws IOException {
+    to.writeBoolean(required);
+    to.writeBoolean(used);
+    to.writeLong(heap.address());
+    to.writeLong(heap == DeviceHeap.NONE ? 0 : sizeBytes);
+    List<Allocation> pieces = heap == DeviceHeap.NONE ? List.of() : heap.pieces();
+    to.writeInt(pieces.size());
+    for (Allocation piece : pieces) {
+      to.writeLong(piece.address());
+      to.writeLong(piece.sizeBytes());
+    }
+  }
+
+  /**
+   * Makes it as it was written down; nothing was allocated yet.
+   *
+   * @throws GpuException INVALID_VALUE, OUT_OF_MEMORY
+   */
+  synchronized void restore(DataInput from) throws IOException {
+    required = from.readBoolean();
+    used = from.readBoolean();
+    long address = from.readLong();
+    sizeBytes = from.readLong();
+    if (sizeBytes > 0) {
+      context.device().memory().allocateAt(address, sizeBytes, context.moduleData());
+      heap = new DeviceHeap(address, sizeBytes);
+    }
+    for (int pieces = from.readInt(); pieces > 0; pieces--) {
+      if (!heap.allocateAt(from.readLong(), from.readLong())) {
+        throw new GpuException(CudaStatus.INVALID_VALUE, "a piece of a heap is not free");
+      }
+    }
+  }
+
   private void place(long bytes) {
     SoftDevice device = context.device();
     if (heap != DeviceHeap.NONE) {
       device.memory().free(heap.address());
       heap = DeviceHeap.NONE;
     }
+    sizeBytes = bytes;
     if (bytes > 0) {
-      heap = new DeviceHeap(device.allocate(bytes, context.moduleData()), bytes);
+      heap = new DeviceHeap(device.allocateAnywhere(bytes, context.moduleData()), bytes);
     }
   }
 }

@@ -7,6 +7,9 @@ import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import io.gpupool.soft.device.spec.Limits;
 import io.gpupool.soft.nested.LaunchPool;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +46,7 @@ public final class RuntimeMemory {
     }
     if (texts == 0) {
       MemorySegment bytes = MemorySegment.ofArray(ErrorTexts.all().bytes());
-      long address = context.device().allocate(bytes.byteSize(), context.moduleData());
+      long address = context.device().allocateAnywhere(bytes.byteSize(), context.moduleData());
       context.device().memory().view(address, bytes.byteSize()).copyFrom(bytes);
       texts = address;
     }
@@ -63,7 +66,7 @@ public final class RuntimeMemory {
           CudaStatus.OUT_OF_MEMORY,
           launches + " pending launches; at most " + MAX_PENDING + " can be reserved");
     }
-    if (pool != null) {
+    if (pool != null && !context.device().gpu().placements().isRestoring()) {
       long before = poolAddress;
       place(launches);
       context.freeWhenDone(before, () -> {});
@@ -71,9 +74,47 @@ public final class RuntimeMemory {
     context.limits().set(Limits.PENDING_LAUNCH_COUNT, launches);
   }
 
+  /** Writes down where it is. */
+  synchronized void save(DataOutput to) throws IOException {
+    to.writeLong(pool == null ? 0 : poolAddress);
+    to.writeLong(context.limits().get(Limits.PENDING_LAUNCH_COUNT));
+    to.writeLong(texts);
+  }
+
+  /**
+   * Makes it as it was written down; nothing was allocated yet.
+   *
+   * @throws GpuException INVALID_VALUE, OUT_OF_MEMORY
+   */
+  synchronized void restore(DataInput from) throws IOException {
+    long address = from.readLong();
+    long launches = from.readLong();
+    if (address != 0) {
+      context.device().memory().allocateAt(address, poolBytes(launches), context.moduleData());
+      use(address, launches);
+    }
+    texts = from.readLong();
+    if (texts != 0) {
+      // What it contains is restored with all memory.
+      context
+          .device()
+          .memory()
+          .allocateAt(texts, ErrorTexts.all().bytes().length, context.moduleData());
+    }
+  }
+
+  private static long poolBytes(long launches) {
+    return Math.max(launches, 1) * LaunchPool.BYTES_PER_LAUNCH;
+  }
+
   private void place(long launches) {
-    long bytes = Math.max(launches, 1) * LaunchPool.BYTES_PER_LAUNCH;
-    poolAddress = context.device().allocate(bytes, context.moduleData());
+    long bytes = poolBytes(launches);
+    use(context.device().allocateAnywhere(bytes, context.moduleData()), launches);
+  }
+
+  private void use(long address, long launches) {
+    long bytes = poolBytes(launches);
+    poolAddress = address;
     MemorySegment memory = context.device().memory().view(poolAddress, bytes);
     pool = new LaunchPool(memory, poolAddress, launches);
   }

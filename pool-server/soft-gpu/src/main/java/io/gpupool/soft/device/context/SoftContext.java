@@ -14,6 +14,9 @@ import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.memory.Allocation;
 import io.gpupool.soft.memory.SharedMarks;
 import io.gpupool.soft.texture.ReferenceBindings;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -93,6 +96,22 @@ public final class SoftContext {
   /** What kernels that launch kernels need. */
   public RuntimeMemory runtimeMemory() {
     return runtimeMemory;
+  }
+
+  /** Writes down the memory that it has for its own needs; none of its work is under way. */
+  public void save(DataOutput to) throws IOException {
+    heap.save(to);
+    runtimeMemory.save(to);
+  }
+
+  /**
+   * Takes the memory that was written down, in a context that has none yet.
+   *
+   * @throws GpuException INVALID_VALUE, OUT_OF_MEMORY
+   */
+  public void restore(DataInput from) throws IOException {
+    heap.restore(from);
+    runtimeMemory.restore(from);
   }
 
   /** The sizes that {@code cuCtxSetLimit} sets. */

@@ -8,6 +8,7 @@ import io.gpupool.soft.device.work.Completion;
 import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.memory.SharedMarks;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** A mark in a stream; knows when the stream reached it. Any thread may ask. */
@@ -26,6 +27,9 @@ public final class SoftEvent {
 
   /** The most recent record of this process; null before the first. */
   private volatile @Nullable Mark mark;
+
+  /** When another process recorded it, in this one's time, if no record followed. */
+  private volatile OptionalLong restoredNanos = OptionalLong.empty();
 
   SoftEvent(SoftContext context, int flags) {
     this(context, flags, (flags & INTERPROCESS) == 0 ? null : SharedMarks.create());
@@ -130,8 +134,25 @@ public final class SoftEvent {
     return theirs;
   }
 
+  /** When it was reached, of an event that has times and was recorded and reached. */
+  public OptionalLong reachedNanos() {
+    Mark current = mark;
+    if (current == null) {
+      return restoredNanos;
+    }
+    return current.isDone() ? OptionalLong.of(current.nanos) : OptionalLong.empty();
+  }
+
+  /** Makes it one that was reached at a time. */
+  public void restore(long nanos) {
+    restoredNanos = OptionalLong.of(nanos);
+  }
+
   private long nanos() {
     Mark current = mark;
+    if (timed && current == null && restoredNanos.isPresent()) {
+      return restoredNanos.getAsLong();
+    }
     if (!timed || current == null) {
       throw new GpuException(
           CudaStatus.INVALID_HANDLE, timed ? "the event was never recorded" : "no timing event");
