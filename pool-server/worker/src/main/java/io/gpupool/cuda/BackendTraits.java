@@ -107,6 +107,11 @@ public interface BackendTraits {
     return NOT_SUPPORTED;
   }
 
+  /** Returns the services for moving sessions; empty if the backend cannot keep addresses. */
+  default Optional<Relocation> relocation() {
+    return Optional.empty();
+  }
+
   /** Gives the backend the name of its session, for its lines in the log. */
   default void nameSession(String name) {}
 
@@ -186,7 +191,7 @@ public interface BackendTraits {
    * Moves the memory of GPUs to a slot of the address space, of which a program's session on each
    * server has another one; called once, before any context is made.
    *
-   * @param slot from 1 to 15; 0 is where memory is otherwise
+   * @param slot from 1 to 15; 0 is where memory is otherwise, in the order of the list
    * @param gpus the backend's ordinals of those that the session has
    * @return whether memory is there from now on; a driver gives the addresses that it likes
    */

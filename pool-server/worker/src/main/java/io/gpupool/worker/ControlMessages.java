@@ -87,6 +87,13 @@ final class ControlMessages {
         session.attach(connection(message));
         takeover.prepare();
       }
+      case "restore" -> {
+        session.restore(descriptor());
+        takeover.prepare();
+      }
+      case "move" -> session.move(message.require("move"), descriptor());
+      case "moveEnd" ->
+          session.moveEnd(message.require("move"), message.requireNumber("gone", 1) == 1);
       case "peer" -> peer(message);
       case "shared" -> exchange.answered(message, announcedDescriptor(message));
       case "cached" -> cache.answered(message, announcedDescriptor(message));

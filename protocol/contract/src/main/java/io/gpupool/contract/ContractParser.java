@@ -19,7 +19,7 @@ final class ContractParser {
   private static final String DEVICE_POINTER = "CUdeviceptr";
   private static final Pattern GROUP = Pattern.compile("group (\\w+) \\((.*)\\)");
   private static final Pattern OP =
-      Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*)\\)");
+      Pattern.compile("op (\\w+)\\s+(posted|fenced)( raw)? \\((.*?)\\)(?: -> (.*))?");
 
   private final Path folder;
   private final Map<String, CudaType> types = new LinkedHashMap<>();
@@ -100,8 +100,21 @@ final class ContractParser {
         fields.addAll(fields(file, i + 1, field));
       }
       boolean fenced = op.group(2).equals("fenced");
-      ops.add(
-          new Op(ops.size() + 1, op.group(1), fenced, op.group(3) != null, fields, null, topic));
+      boolean raw = op.group(3) != null;
+      Effect effect = effect(file, i + 1, op.group(5), fields);
+      ops.add(new Op(ops.size() + 1, op.group(1), fenced, raw, fields, null, effect, topic));
+    }
+  }
+
+  private static @Nullable Effect effect(
+      Path file, int line, @Nullable String text, List<Field> fields) {
+    if (text == null) {
+      return EffectParser.implied(fields);
+    }
+    try {
+      return EffectParser.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new ContractException(file.toString(), line, String.valueOf(e.getMessage()));
     }
   }
 
@@ -150,7 +163,14 @@ final class ContractParser {
     }
     boolean fenced = entryPoint.callClass() == CallClass.FENCED;
     return new Op(
-        ops.size() + 1, entryPoint.symbol(), fenced, false, fields, entryPoint, entryPoint.topic());
+        ops.size() + 1,
+        entryPoint.symbol(),
+        fenced,
+        false,
+        fields,
+        entryPoint,
+        null,
+        entryPoint.topic());
   }
 
   private Field.Type fieldType(EntryPoint entryPoint, Parameter parameter) {

@@ -26,6 +26,7 @@ public final class GenerateWorker {
     new ComposedBackendEmitter(contract, parts, outputFolder).emit();
     new WireEmitter(contract, outputFolder).emit();
     new OpsEmitter(contract, outputFolder).emit();
+    new EffectsEmitter(contract, outputFolder).emit();
     new DispatcherEmitter(contract, outputFolder).emit();
   }
 }

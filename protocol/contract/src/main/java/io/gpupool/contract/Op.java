@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param raw whether its layout is written by hand
  * @param fields its fields in order
  * @param entryPoint the entry point that is marshalled as it is; null of other ops
+ * @param effect what lasts of it; null: nothing
  * @param topic the name of the worker's interface that executes it; of an entry point, its file
  */
 public record Op(
@@ -22,6 +23,7 @@ public record Op(
     boolean raw,
     List<Field> fields,
     @Nullable EntryPoint entryPoint,
+    @Nullable Effect effect,
     String topic) {
   public Op {
     fields = List.copyOf(fields);

@@ -11,6 +11,7 @@ import io.gpupool.worker.control.Departure;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.gpu.GpuIdentity;
+import io.gpupool.worker.move.MoveTarget;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.peer.PeerAddress;
@@ -19,6 +20,7 @@ import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
+import io.gpupool.worker.session.journal.RestoreException;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
 import io.gpupool.worker.slicer.SessionTimeSlice;
@@ -43,6 +45,7 @@ public final class AssignedSession {
   private final CompletableFuture<Assignment> assigned = new CompletableFuture<>();
   private volatile @Nullable Assignment assignment;
   private final CompletableFuture<Session> started = new CompletableFuture<>();
+  private final SessionMove move;
   private volatile boolean attached;
 
   private record Ready(Backend backend, List<KernelOutput> output) {
@@ -59,6 +62,7 @@ public final class AssignedSession {
     this.cache = cache;
     this.confinement = confinement;
     reports = new SessionReports(control);
+    move = new SessionMove(control);
   }
 
   /**
@@ -106,7 +110,30 @@ public final class AssignedSession {
       return;
     }
     attached = true;
-    Thread.ofPlatform().name("session").start(() -> run(mine, stream));
+    Thread.ofPlatform().name("session").start(() -> run(mine, session(mine, stream)));
+  }
+
+  /**
+   * A socket to the worker that has the session, which is to be made again here; its program
+   * attaches afterwards.
+   */
+  public void restore(int fd) throws WireException {
+    Assignment mine = assignment;
+    if (mine == null || attached || mine.resumeWindowMillis() == 0) {
+      throw new WireException("a session to be restored in a worker that has another, or none");
+    }
+    attached = true;
+    Thread.ofPlatform().name("session").start(() -> run(mine, arrival(mine, fd)));
+  }
+
+  /** A socket to the worker that the session is to go to. */
+  public void move(String id, int fd) {
+    started.thenAccept(session -> move.begin(id, session, memoryBases(), fd));
+  }
+
+  /** Decides of a session that has been moved, or not yet, where it goes on. */
+  public void moveEnd(String id, boolean gone) {
+    move.decide(id, gone);
   }
 
   /**
@@ -137,6 +164,7 @@ public final class AssignedSession {
       message.put("session", mine.name().id());
     }
     reports.describe(message);
+    move.describe(message);
   }
 
   /** Reports the counters to a server that has not had them. */
@@ -174,9 +202,48 @@ public final class AssignedSession {
     return "peer " + link;
   }
 
-  private void run(Assignment mine, ProgramConnection stream) {
+  /** The way in which a session begins. */
+  private interface Beginning {
+    Session begin(Backend backend, SessionPlan plan) throws IOException, RestoreException;
+  }
+
+  private Beginning session(Assignment mine, ProgramConnection stream) {
+    return (backend, plan) -> {
+      Session session = new Session(backend, plan, stream);
+      // Before other threads are started: the program need not wait for them.
+      session.welcome();
+      if (mine.resumeWindowMillis() == 0) {
+        Departure.watch(stream.fd(), mine.name().text());
+      }
+      return session;
+    };
+  }
+
+  private Beginning arrival(Assignment mine, int fd) {
+    return (backend, plan) -> {
+      MoveTarget target =
+          new MoveTarget(backend, memoryBases(), point -> new Session(backend, plan, point));
+      Session session = target.receive(fd);
+      control.send(TextMessage.ofType("restored").put("session", mine.name().id()).build());
+      return session;
+    };
+  }
+
+  private List<Long> memoryBases() {
+    Backend backend = ready.join().backend;
+    List<LeasedGpu> gpus = assigned.join().driverGpus();
+    return backend
+        .relocation()
+        .map(relocation -> gpus.stream().map(gpu -> relocation.memoryBase(gpu.ordinal())).toList())
+        .orElse(List.of());
+  }
+
+  private void run(Assignment mine, Beginning beginning) {
     try {
-      reports.ended(runSession(mine, stream));
+      reports.ended(runSession(mine, beginning));
+      Runtime.getRuntime().halt(0);
+    } catch (RestoreException e) {
+      reports.ended(String.valueOf(e.getMessage()));
       Runtime.getRuntime().halt(0);
     } catch (IOException | RuntimeException | Error e) {
       System.err.println("gpupool worker: session " + mine.name().id() + " failed: " + e);
@@ -185,7 +252,8 @@ public final class AssignedSession {
     }
   }
 
-  private String runSession(Assignment mine, ProgramConnection stream) throws IOException {
+  private String runSession(Assignment mine, Beginning beginning)
+      throws IOException, RestoreException {
     Ready parts = ready.join();
     confinement.complete();
     Ledger ledger = mine.openLedger();
@@ -199,9 +267,7 @@ public final class AssignedSession {
       GpuIdentity.require(parts.backend, ordinals, mine.uuids());
     }
     parts.backend.setVisible(ordinals);
-    if (mine.addressSlot() > 0) {
-      boolean ignored = parts.backend.moveTo(mine.addressSlot(), ordinals);
-    }
+    boolean ignored = parts.backend.moveTo(mine.addressSlot(), ordinals);
     Runnable driverOutput =
         parts.output.isEmpty() ? null : () -> parts.output.forEach(KernelOutput::flush);
     SessionPlan plan =
@@ -215,14 +281,10 @@ public final class AssignedSession {
             peers,
             window(mine));
     parts.backend.nameSession(mine.name().text());
-    Session session = new Session(parts.backend, plan, stream);
-    // Before the threads below are started: the program need not wait for them.
-    session.welcome();
+    Session session = beginning.begin(parts.backend, plan);
     if (mine.resumeWindowMillis() > 0) {
       Departure.watch(() -> watch(session), mine.name().text());
       started.complete(session);
-    } else {
-      Departure.watch(stream.fd(), mine.name().text());
     }
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));

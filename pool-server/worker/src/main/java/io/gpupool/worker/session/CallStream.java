@@ -2,15 +2,16 @@
 package io.gpupool.worker.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.gpupool.cuda.ControlOp;
 import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.RequestHeader;
 import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.cuda.ResumeRequest;
+import io.gpupool.worker.connection.AbsentConnection;
 import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.TcpWatch;
+import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -91,6 +92,10 @@ final class CallStream {
   @GuardedBy("this")
   private boolean released;
 
+  /** Whether the session's thread has something else to do than to wait for a connection. */
+  @GuardedBy("this")
+  private boolean interrupted;
+
   /**
    * Starts with a connection, whose descriptor stays the caller's to close.
    *
@@ -109,6 +114,25 @@ final class CallStream {
     watchedFd = pollFd + 8;
     // To the end: a record may bring more.
     greeting = watchedFd + 8;
+  }
+
+  /** Starts with a connection, which others may follow if the window exists. */
+  static CallStream of(ProgramConnection connection, ResumeWindow window) {
+    AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), connection) : null;
+    return new CallStream(connection, window, sender);
+  }
+
+  /** Goes on where the stream of another process was, without a connection yet. */
+  static CallStream at(ResumePoint point, ResumeWindow window) {
+    AnswerLog log = new AnswerLog(point.acknowledged(), point.kept());
+    AnswerSender sender = new AnswerSender(log, point.furthest());
+    CallStream stream = new CallStream(new AbsentConnection(), window, sender);
+    stream.origin = point.executed();
+    stream.received = point.executed();
+    stream.cause = "the session has come from another server";
+    stream.state = State.LOST;
+    stream.restartWindow();
+    return stream;
   }
 
   /**
@@ -195,7 +219,7 @@ final class CallStream {
       return -1;
     }
     int length = Memory.getInt(buffer + at);
-    if (!isLength(length) || end - at < length) {
+    if (!Frames.isLength(length) || end - at < length) {
       return -1;
     }
     looked = at + length;
@@ -235,7 +259,7 @@ final class CallStream {
   /** Waits for a later connection until the window is over. */
   @Nullable String awaitResumption(AnswerSender logged) {
     String over = null;
-    while (over == null && state != State.CONNECTED && !isWoken()) {
+    while (over == null && state != State.CONNECTED && !isWoken() && !isInterrupted()) {
       over = resume(window.millis(), logged);
     }
     return over;
@@ -277,7 +301,7 @@ final class CallStream {
   private synchronized boolean adopt(long waitMillis) {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMillis);
     ProgramConnection later = offered;
-    while (later == null && !woken) {
+    while (later == null && !woken && !interrupted) {
       long leftMillis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
       if (leftMillis <= 0) {
         return false;
@@ -289,7 +313,7 @@ final class CallStream {
       }
       later = offered;
     }
-    if (woken || later == null) {
+    if (woken || interrupted || later == null) {
       return false;
     }
     closeOwn();
@@ -342,28 +366,9 @@ final class CallStream {
   }
 
   private @Nullable String begin(AnswerSender logged) {
-    int op = Memory.getShort(greeting + RequestHeader.OP);
-    int length = Memory.getInt(greeting);
     long position = Memory.getLong(greeting + ResumeRequest.RECEIVED);
-    String refused = null;
     int behind = greeted - ResumeRequest.BYTES;
-    if (op != ControlOp.RESUME || length != ResumeRequest.BYTES || behind > bufferBytes - end) {
-      refused =
-          "malformed frame: a later connection began with op "
-              + op
-              + " of "
-              + Integer.toUnsignedString(length)
-              + " bytes";
-    } else if (!logged.canResumeAt(position)) {
-      refused =
-          "its connection cannot be resumed at byte "
-              + Long.toUnsignedString(position)
-              + " of the answers: bytes "
-              + logged.log().acknowledged()
-              + " to "
-              + logged.furthest()
-              + " can be sent again";
-    }
+    String refused = Frames.rejectionReason(greeting, behind > bufferBytes - end, logged);
     if (refused != null) {
       logged.refuse(connection, refused);
       return refused;
@@ -388,28 +393,19 @@ final class CallStream {
     int uncounted = 0;
     int boundary = -1;
     while (boundary < 0) {
-      int length = end - at < RequestHeader.BYTES ? Integer.MAX_VALUE : Memory.getInt(buffer + at);
-      if (end - at < RequestHeader.BYTES || isLength(length) && end - at < length) {
+      long frame = buffer + at;
+      int length = end - at < RequestHeader.BYTES ? Integer.MAX_VALUE : Memory.getInt(frame);
+      if (end - at < RequestHeader.BYTES || Frames.isLength(length) && end - at < length) {
         boundary = at;
-      } else if (!isLength(length)) {
+      } else if (!Frames.isLength(length)) {
         boundary = end;
       } else {
-        uncounted += isControl(at) ? length : 0;
+        uncounted += Frames.isControl(frame) ? length : 0;
         at += length;
       }
     }
     received = origin + at - uncounted;
     return boundary;
-  }
-
-  private boolean isControl(int at) {
-    return Memory.getShort(buffer + at + RequestHeader.OP) >= ControlOp.ACKNOWLEDGE;
-  }
-
-  static boolean isLength(int length) {
-    return length >= RequestHeader.BYTES
-        && length <= FrameLimits.MAX_FRAME_BYTES
-        && (length & 7) == 0;
   }
 
   /** Offers a later connection, which is the stream's to close. Any thread may call it. */
@@ -432,6 +428,30 @@ final class CallStream {
     woken = true;
     Posix.shutdown(connection.fd());
     notifyAll();
+  }
+
+  /** Has the session's thread come back from waiting for a connection. Any thread may call it. */
+  synchronized void interrupt() {
+    interrupted = true;
+    notifyAll();
+  }
+
+  private synchronized boolean isInterrupted() {
+    return interrupted;
+  }
+
+  /** Breaks the connection, so that the session's thread does not wait for it. Any thread may. */
+  synchronized void cut() {
+    Posix.shutdown(connection.fd());
+  }
+
+  /** Waits for a connection again, from now on for the whole window. */
+  synchronized void restartWindow() {
+    interrupted = false;
+    if (!isConnected()) {
+      lostNanos = System.nanoTime();
+      goneNanos = lostNanos;
+    }
   }
 
   /** Returns whether another thread ends the session. Any thread may ask. */

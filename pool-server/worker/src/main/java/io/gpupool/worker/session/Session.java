@@ -8,17 +8,18 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Dispatcher;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.RequestHeader;
+import io.gpupool.worker.connection.AbsentConnection;
 import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.session.SessionCounters.Traffic;
 import io.gpupool.worker.session.call.Waits;
-import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
 import io.gpupool.worker.session.core.Answers;
+import io.gpupool.worker.session.quota.LeasedGpu;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -28,8 +29,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Session {
   private static final int FRAMES_BETWEEN_POLLS = 32;
-  private static final int CALLBACK_DONE_BYTES = 16;
-  private static final long PAUSE_NANOS = 100_000;
 
   /** Time for an aborted session to end once its program has gone. */
   private static final long ABORT_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -45,16 +44,14 @@ public final class Session {
   private final Waits waits;
   private final Backend backend;
   private final SessionCalls calls;
-  private final Dispatcher dispatcher;
+  private final CallExecutor executor;
+  private final ReadAhead reader;
+  private final SessionPause pause;
+  private final SessionTransfer transfer;
   private final Welcome welcome;
   private final SessionAbort abort;
   private final SessionThreads threads = new SessionThreads();
   private final PeerConnections peers;
-
-  private boolean readAheadEnds;
-
-  /** Whether no frame is being executed. */
-  private boolean betweenFrames;
 
   /** Whether a control frame has come since the last receipt. */
   private boolean controlled;
@@ -65,7 +62,6 @@ public final class Session {
   private @Nullable String ending;
 
   private long frames;
-  private volatile @Nullable Thread thread;
   private volatile long published;
   private volatile String lastError = "";
 
@@ -77,21 +73,46 @@ public final class Session {
    * @throws IllegalStateException if the backend lacks a GPU of the plan
    */
   public Session(Backend backend, SessionPlan plan, ProgramConnection connection) {
+    this(backend, plan, CallStream.of(connection, plan.resume()), connection);
+  }
+
+  /**
+   * Prepares a session that is to be made again by its {@link #transfer}.
+   *
+   * @param point where its call stream goes on
+   * @throws IllegalStateException if the backend lacks a GPU of the plan, or cannot do that
+   */
+  public Session(Backend backend, SessionPlan plan, ResumePoint point) {
+    this(backend, plan, CallStream.at(point, plan.resume()), new AbsentConnection());
+  }
+
+  private Session(
+      Backend backend, SessionPlan plan, CallStream stream, ProgramConnection connection) {
     this.backend = backend;
+    this.stream = stream;
     window = plan.resume();
     spin = new Spin(plan.spinNanos());
     welcome = new Welcome(backend, plan.gpus());
-    AnswerSender sender = window.exists() ? new AnswerSender(new AnswerLog(), connection) : null;
-    stream = new CallStream(connection, window, sender);
-    answers = sender == null ? new Answers(connection) : new Answers(sender, new Reader());
+    reader = new ReadAhead(stream, new Ends());
+    AnswerSender sender = stream.sender();
+    answers = sender == null ? new Answers(connection) : new Answers(sender, reader);
     acknowledgements = sender == null ? null : new Acknowledgements(stream, sender, answers);
     waits = new Waits(backend, answers, threads.waiting(), plan.driverOutput());
     peers = plan.peers();
     abort = new SessionAbort(answers, stream);
     calls =
         new SessionCalls(
-            backend, plan, welcome.devices(), answers, waits, threads, new Reader(), abort::abort);
-    dispatcher = new Dispatcher(backend, calls);
+            backend, plan, welcome.devices(), answers, waits, threads, reader, abort::abort);
+    executor =
+        new CallExecutor(
+            new Dispatcher(backend, calls),
+            calls.call(),
+            calls.saved().journal(),
+            backend.relocation().orElse(null));
+    reader.tell(acknowledgements, calls.callback()::callbackDone);
+    pause = new SessionPause(stream, calls.idle(), answers, new PauseSteps());
+    List<Integer> gpus = plan.gpus().stream().map(LeasedGpu::ordinal).toList();
+    transfer = new SessionTransfer(backend, stream, calls, executor, pause, gpus);
     backend.setCaller(new Caller());
   }
 
@@ -108,16 +129,24 @@ public final class Session {
     answers.flush();
   }
 
+  /** The ways of the session into another process, and out of one. */
+  public SessionTransfer transfer() {
+    return transfer;
+  }
+
   /**
    * Runs until the stream ends.
    *
    * @return why it ended, for people
    */
   public String run() {
-    thread = Thread.currentThread();
+    reader.begin();
     try {
       while (ending == null) {
         executeReceived();
+        if (ending == null && pause.pauseIfRequested()) {
+          ending = "it has moved to another server";
+        }
         if (ending == null) {
           receive();
         }
@@ -127,7 +156,7 @@ public final class Session {
       answers.fatal(CudaResult.UNKNOWN, ending);
       throw e;
     } finally {
-      readAheadEnds = true;
+      reader.finish();
       answers.finish();
       published = frames;
       close();
@@ -146,6 +175,9 @@ public final class Session {
    * @return for how long it has been gone and will not come back, in nanoseconds
    */
   public long watch() {
+    if (pause.isPaused()) {
+      return 0;
+    }
     long goneNanos = stream.watch();
     String overdue = acknowledgements == null ? null : acknowledgements.overdue(window.millis());
     if (goneNanos == 0 && overdue != null) {
@@ -197,7 +229,7 @@ public final class Session {
     while (stream.end - stream.start >= RequestHeader.BYTES) {
       long frame = stream.buffer + stream.start;
       int length = Memory.getInt(frame);
-      if (!CallStream.isLength(length)) {
+      if (!Frames.isLength(length)) {
         end("malformed frame: length " + Integer.toUnsignedString(length));
         return;
       }
@@ -212,9 +244,9 @@ public final class Session {
       }
       if (!waits.isEmpty() && ++sincePoll == FRAMES_BETWEEN_POLLS) {
         sincePoll = 0;
-        betweenFrames = true;
+        reader.setBetweenFrames(true);
         waits.poll();
-        betweenFrames = false;
+        reader.setBetweenFrames(false);
       }
     }
   }
@@ -232,7 +264,7 @@ public final class Session {
     if (!backend.hasRoom()) {
       calls.awaitRoom();
     }
-    int result = dispatcher.dispatch(op, frame, length);
+    int result = executor.execute(op, context, frame, length);
     if (result != 0) {
       failed(op, length, result);
     } else if (op == Ops.goodbye) {
@@ -281,7 +313,7 @@ public final class Session {
     boolean settled = controlled && handedOver && frames == published;
     controlled = false;
     published = frames;
-    betweenFrames = true;
+    reader.setBetweenFrames(true);
     stream.makeRoom();
     if (!stream.isConnected()) {
       awaitResumption();
@@ -290,7 +322,7 @@ public final class Session {
     } else {
       lostUnless(receiveConnected(stream.end));
     }
-    betweenFrames = false;
+    reader.setBetweenFrames(false);
   }
 
   private void awaitResumption() {
@@ -353,7 +385,7 @@ public final class Session {
     AnswerSender logged = stream.sender();
     if (reason != null && logged != null) {
       ending = reason;
-      readAheadEnds = true;
+      reader.finish();
       logged.close();
       calls.cancelHostFunctions();
     }
@@ -375,95 +407,48 @@ public final class Session {
     return received;
   }
 
-  /**
-   * While a call is under way that may wait for a host function: takes in what is there, and sees
-   * to the host functions that have ended. The frames of that call stay where they are.
-   */
-  private void readAhead() {
-    if (readAheadEnds) {
-      return;
+  /** The ends that are found while a call is under way. */
+  private final class Ends implements ReadAhead.Ends {
+    @Override
+    public void end(@Nullable String reason) {
+      Session.this.end(reason);
     }
-    if (stream.isConnected()) {
-      tookIn(stream.receiveAhead());
-    }
-    if (!stream.isConnected() && stream.sender() instanceof AnswerSender logged) {
-      over(stream.lookForResumption(logged, false));
-    }
-    lookAtWhatCame();
-  }
 
-  private void tookIn(long received) {
-    if (received > 0 || received == -Posix.EAGAIN) {
-      return;
+    @Override
+    public void over(@Nullable String reason) {
+      Session.this.over(reason);
     }
-    if (ProgramConnection.violation(received) instanceof String violation) {
-      end(violation);
-      readAheadEnds = true;
-      calls.cancelHostFunctions();
-    } else if (stream.sender() instanceof AnswerSender logged) {
-      stream.lose(received, logged);
-    } else {
-      readAheadEnds = true;
+
+    @Override
+    public void cancelHostFunctions() {
       calls.cancelHostFunctions();
     }
   }
 
-  private void lookAtWhatCame() {
-    int executing = betweenFrames ? 0 : Memory.getInt(stream.buffer + stream.start);
-    int first = stream.start + executing;
-    for (int at = stream.lookFurther(first); at >= 0; at = stream.lookFurther(first)) {
-      long frame = stream.buffer + at;
-      int length = Memory.getInt(frame);
-      int op = Memory.getShort(frame + RequestHeader.OP);
-      if (op == Ops.callbackDone && length == CALLBACK_DONE_BYTES) {
-        calls.callback().callbackDone(Memory.getInt(frame + RequestHeader.BYTES));
-        Memory.putLong(frame + RequestHeader.BYTES, 0);
-      } else if (op >= ControlOp.ACKNOWLEDGE && acknowledgements != null) {
-        end(acknowledgements.take(frame, length));
-      }
-    }
-  }
-
-  /**
-   * The receiving end, for the ops, and for the answers of a session that outlives its connection.
-   */
-  private final class Reader implements Answers.Reader, SessionCalls.Receiver {
+  /** The session's part of its way into a pause. */
+  private final class PauseSteps implements SessionPause.Steps {
     @Override
-    public boolean isCurrent() {
-      return Thread.currentThread() == thread;
-    }
-
-    @Override
-    public void lookAhead() {
-      AnswerSender logged = stream.sender();
-      if (readAheadEnds || logged == null) {
-        LockSupport.parkNanos(PAUSE_NANOS);
-        return;
-      }
-      if (stream.isFull()) {
-        end("the program has sent more than it may without an acknowledgement");
-        readAheadEnds = true;
-      } else if (stream.isConnected()) {
-        tookIn(stream.receiveFarAhead());
-      } else {
-        over(stream.lookForResumption(logged, true));
-      }
-      lookAtWhatCame();
-    }
-
-    @Override
-    public void glance() {
-      readAhead();
+    public void executeReceived() {
+      Session.this.executeReceived();
     }
 
     @Override
     public void readAhead() {
-      Session.this.readAhead();
+      if (stream.isConnected()) {
+        reader.setBetweenFrames(true);
+        reader.readAhead();
+        reader.setBetweenFrames(false);
+      }
     }
 
     @Override
-    public int takeDescriptor() {
-      return stream.takeDescriptor();
+    public SessionTransfer transfer() {
+      return transfer;
+    }
+
+    @Override
+    public boolean isEnding() {
+      return ending != null;
     }
   }
 
@@ -476,10 +461,10 @@ public final class Session {
 
     @Override
     public void lookAround() {
-      if (Thread.currentThread() == thread) {
+      if (reader.isCurrent()) {
         answers.flush();
         waits.handOver();
-        readAhead();
+        reader.readAhead();
       }
     }
   }

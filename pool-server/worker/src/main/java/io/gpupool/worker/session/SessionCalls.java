@@ -10,12 +10,12 @@ import io.gpupool.cuda.FenceOps;
 import io.gpupool.cuda.GraphOps;
 import io.gpupool.cuda.GreenOps;
 import io.gpupool.cuda.HostMemoryOps;
-import io.gpupool.cuda.ImageOps;
 import io.gpupool.cuda.JitLinkOps;
 import io.gpupool.cuda.LaunchOps;
 import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.MirrorOps;
 import io.gpupool.cuda.ModuleOps;
+import io.gpupool.cuda.OpEffect;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.PeerOps;
 import io.gpupool.cuda.PoolOps;
@@ -45,6 +45,7 @@ import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.exchange.Exports;
 import io.gpupool.worker.session.graph.Graphs;
 import io.gpupool.worker.session.graph.Launches;
+import io.gpupool.worker.session.journal.Journal;
 import io.gpupool.worker.session.memory.Allocations;
 import io.gpupool.worker.session.memory.DeviceMemory;
 import io.gpupool.worker.session.memory.MemoryPools;
@@ -88,6 +89,9 @@ final class SessionCalls implements SessionTopics, SessionOps {
   }
 
   private final Contexts contexts;
+  private final Journal journal = new Journal();
+  private final SavedParts saved;
+  private final IdleCheck idle;
 
   /** The op being executed. */
   int op;
@@ -164,7 +168,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
             devices,
             blocking,
             new ReleaseLimit(abort),
-            this::ending);
+            new ContextEnds());
     greens = new GreenContexts(backend, call, contexts, devices);
     peers = new Peers(backend, call, contexts, devices);
     images = new Images(call, plan.ledger(), new ImageCache(plan.images()));
@@ -177,7 +181,8 @@ final class SessionCalls implements SessionTopics, SessionOps {
     sharing = new Sharing(backend, call, handles, owned, exports, allocations, pools, blocking);
     StagingBlocks blocks = new StagingBlocks(callbacks);
     uploads = new Uploads(backend, call, handles, answers, waits, owned, blocks);
-    mirrors = new Mirrors(backend, call, handles, answers, threads.waiting(), owned, uploads);
+    mirrors =
+        new Mirrors(backend, call, handles, answers, threads.waiting(), owned, uploads, contexts);
     downloads =
         new Downloads(backend, call, handles, answers, waits, threads.waiting(), owned, blocks);
     hostMemory =
@@ -188,8 +193,32 @@ final class SessionCalls implements SessionTopics, SessionOps {
     textures = new Textures(backend, call, handles, owned);
     tensorMaps = new TensorMaps(backend, call);
     references = new References(backend, call, handles, owned);
-    graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking);
+    graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking, journal);
     tickets = new CrossServerFences(backend, call, handles, waits, owned, plan.peers(), abort);
+    idle = new IdleCheck(contexts, streams, quota, waits, callbacks);
+    saved =
+        new SavedParts(
+            journal,
+            exports,
+            images,
+            modules,
+            virtual,
+            SavedParts.topics(backend, call, handles, contexts, mirrors));
+  }
+
+  /** The parts that know what the session has. */
+  SavedParts saved() {
+    return saved;
+  }
+
+  /** The question whether its work is done. */
+  IdleCheck idle() {
+    return idle;
+  }
+
+  /** The call being executed. */
+  CurrentCall call() {
+    return call;
   }
 
   /** The context of the frame being executed. */
@@ -231,6 +260,19 @@ final class SessionCalls implements SessionTopics, SessionOps {
   /** The connection is gone: nobody will say that host functions have ended. */
   void cancelHostFunctions() {
     callbacks.cancel(null);
+  }
+
+  private final class ContextEnds implements Contexts.Listener {
+    @Override
+    public void ending(ContextState context) {
+      journal.endOwned(OpEffect.CONTEXT, context.number);
+      SessionCalls.this.ending(context);
+    }
+
+    @Override
+    public void ended(ContextState context) {
+      journal.end(OpEffect.CONTEXT, context.number);
+    }
   }
 
   private void ending(ContextState context) {
@@ -355,7 +397,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   }
 
   @Override
-  public ImageOps image() {
+  public Images image() {
     return images;
   }
 

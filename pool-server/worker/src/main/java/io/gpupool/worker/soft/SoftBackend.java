@@ -3,6 +3,7 @@ package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.ComposedBackend;
 import io.gpupool.cuda.DriverTime;
+import io.gpupool.cuda.Relocation;
 import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
@@ -60,6 +61,7 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   private final SoftTensorMapCalls tensorMapCalls;
   private final SoftTextureCalls textureCalls;
   private final SoftVirtualCalls virtualMemoryCalls;
+  private final SoftRelocation relocation;
   private volatile PrintSink printSink = (stream, bytes) -> {};
   private final Diagnostics diagnostics =
       new Diagnostics(
@@ -93,6 +95,7 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
     tensorMapCalls = new SoftTensorMapCalls(state);
     textureCalls = new SoftTextureCalls(state);
     virtualMemoryCalls = new SoftVirtualCalls(state);
+    relocation = new SoftRelocation(state);
   }
 
   /** Hands on what kernels print; the order of the streams is that of the OUTPUT frame's tags. */
@@ -234,6 +237,11 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   public boolean moveTo(int slot, List<Integer> gpus) {
     state.gpu().moveMemory(slot, gpus);
     return true;
+  }
+
+  @Override
+  public Optional<Relocation> relocation() {
+    return Optional.of(relocation);
   }
 
   @Override

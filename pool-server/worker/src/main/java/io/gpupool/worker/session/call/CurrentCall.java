@@ -23,6 +23,13 @@ public final class CurrentCall {
   private final long scratch = Posix.map(SCRATCH_BYTES);
   private ContextState context;
 
+  /** The latest answer: its result, and its fixed outputs. */
+  private int answerResult;
+
+  private long answerAddress;
+  private int answerBytes;
+  private boolean restoring;
+
   /** Starts without a context. */
   public CurrentCall(Answers answers, Waits waits, ContextState noContext) {
     this.answers = answers;
@@ -59,6 +66,7 @@ public final class CurrentCall {
   /** Answers a fenced call, remembering an error that stays. */
   public void reply(int tag, int result) {
     note(result);
+    keep(result, 0, 0);
     answers.reply(tag, result);
   }
 
@@ -66,8 +74,10 @@ public final class CurrentCall {
   public void reply(int tag, int result, long address, int lengthBytes) {
     note(result);
     if (result == 0) {
+      keep(0, address, lengthBytes);
       answers.reply(tag, 0, address, lengthBytes);
     } else {
+      keep(result, 0, 0);
       answers.reply(tag, result);
     }
   }
@@ -77,6 +87,7 @@ public final class CurrentCall {
     if (CudaResult.isSticky(result)) {
       reply(tag, result);
     } else {
+      keep(result, 0, 0);
       answers.reply(tag, result, payload.address(), payload.lengthBytes());
     }
   }
@@ -99,6 +110,7 @@ public final class CurrentCall {
     if (error == 0) {
       return false;
     }
+    keep(error, 0, 0);
     answers.reply(tag, error);
     return true;
   }
@@ -112,6 +124,45 @@ public final class CurrentCall {
 
   public void release() {
     Posix.unmap(scratch, SCRATCH_BYTES);
+  }
+
+  /** The result of the latest fenced call that was answered at once. */
+  public int answerResult() {
+    return answerResult;
+  }
+
+  /** Returns the fixed outputs of that answer. */
+  public byte[] answer() {
+    return Memory.bytes(answerAddress, answerBytes);
+  }
+
+  /** Where the fixed outputs of that answer lie, until the next call. */
+  public long answerAddress() {
+    return answerAddress;
+  }
+
+  /** The length of those outputs. */
+  public int answerBytes() {
+    return answerBytes;
+  }
+
+  /** Begins or ends the time in which the session is made again from its journal. */
+  public void setRestoring(boolean isRestoring) {
+    restoring = isRestoring;
+    answers.mute(isRestoring);
+  }
+
+  /** Returns whether the session is being made again: calls were checked when they came. */
+  public boolean isRestoring() {
+    return restoring;
+  }
+
+  private void keep(int result, long address, int lengthBytes) {
+    answerResult = result;
+    // Longer ones are lists, which the backend gives again.
+    boolean fixed = lengthBytes <= OUTPUT_BYTES;
+    answerAddress = fixed ? address : 0;
+    answerBytes = fixed ? lengthBytes : 0;
   }
 
   private void note(int result) {

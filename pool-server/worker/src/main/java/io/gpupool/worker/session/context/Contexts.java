@@ -13,6 +13,7 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.LongToIntFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The contexts of the client, and which one is current. Used by the session's thread alone. */
@@ -20,6 +21,9 @@ public final class Contexts implements ContextOps {
   /** Told when a context goes down, before the backend takes it. */
   public interface Listener {
     void ending(ContextState context);
+
+    /** The number of the context stands for nothing any more. */
+    void ended(ContextState context);
   }
 
   private final Backend backend;
@@ -157,6 +161,7 @@ public final class Contexts implements ContextOps {
           int result = blocking.call(() -> backend.cuDevicePrimaryCtxRelease_v2(context.device));
           if (isLast) {
             quota.contextEnded(context.gpu);
+            listener.ended(context);
           }
           return result;
         });
@@ -240,6 +245,7 @@ public final class Contexts implements ContextOps {
           end(context);
           int result = blocking.call(() -> backend.cuCtxDestroy_v2(context.handle));
           quota.contextEnded(context.gpu);
+          listener.ended(context);
           return result;
         });
   }
@@ -275,6 +281,7 @@ public final class Contexts implements ContextOps {
       return CudaResult.INVALID_CONTEXT;
     }
     end(context);
+    listener.ended(context);
     return blocking.call(() -> backend.cuGreenCtxDestroy(context.green));
   }
 
@@ -299,6 +306,11 @@ public final class Contexts implements ContextOps {
     select(currentNumber);
   }
 
+  /** Returns all contexts, by number. */
+  public List<ContextState> all() {
+    return Arrays.stream(byNumber).flatMap(Stream::ofNullable).toList();
+  }
+
   private @Nullable ContextState primary(int gpu) {
     for (ContextState context : byNumber) {
       if (context != null && context.primary && context.gpu == gpu) {
@@ -314,6 +326,7 @@ public final class Contexts implements ContextOps {
   private void end(ContextState context) {
     for (ContextState green : List.copyOf(context.greens)) {
       end(green);
+      listener.ended(green);
       blocking.call(() -> backend.cuGreenCtxDestroy(green.green));
     }
     context.home.greens.remove(context);

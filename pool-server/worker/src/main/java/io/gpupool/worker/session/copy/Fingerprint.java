@@ -4,7 +4,7 @@ package io.gpupool.worker.session.copy;
 import io.gpupool.worker.os.Memory;
 
 /** A 64-bit fingerprint of a block of memory, by which a change of it is noticed; never 0. */
-final class Fingerprint {
+public final class Fingerprint {
   private static final long A = 0x9e3779b97f4a7c15L;
   private static final long B = 0xd1b54a32d192ed03L;
   private static final int STRIDE_BYTES = 32;
@@ -12,7 +12,7 @@ final class Fingerprint {
   private Fingerprint() {}
 
   /** Of any number of bytes, wherever they begin. */
-  static long of(long address, int lengthBytes) {
+  public static long of(long address, int lengthBytes) {
     long one = lengthBytes;
     long two = A;
     long three = B;

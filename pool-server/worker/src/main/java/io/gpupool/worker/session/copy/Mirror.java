@@ -3,6 +3,9 @@ package io.gpupool.worker.session.copy;
 
 import io.gpupool.cuda.FrameLimits;
 import io.gpupool.worker.session.core.ContextState;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import java.util.Arrays;
 
 /**
@@ -37,6 +40,25 @@ final class Mirror {
     this.lengthBytes = lengthBytes;
     this.blockBytes = blockBytes;
     prints = new long[(int) blocks(lengthBytes, blockBytes)];
+  }
+
+  /** Writes it down, apart from its context. */
+  void save(DataOutput to) throws IOException {
+    to.writeLong(address);
+    to.writeLong(lengthBytes);
+    to.writeInt(blockBytes);
+    for (long print : prints) {
+      to.writeLong(print);
+    }
+  }
+
+  /** Makes it again as it was written down. */
+  static Mirror restore(ContextState context, DataInput from) throws IOException {
+    Mirror mirror = new Mirror(context, from.readLong(), from.readLong(), from.readInt());
+    for (int i = 0; i < mirror.prints.length; i++) {
+      mirror.prints[i] = from.readLong();
+    }
+    return mirror;
   }
 
   static long blocks(long lengthBytes, int blockBytes) {

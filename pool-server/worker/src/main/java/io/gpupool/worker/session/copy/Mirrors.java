@@ -7,12 +7,18 @@ import io.gpupool.cuda.FrameLimits;
 import io.gpupool.cuda.MirrorOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.context.Contexts;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Payload;
+import io.gpupool.worker.session.journal.RestoreException;
+import io.gpupool.worker.session.journal.SavedTopic;
 import io.gpupool.worker.session.quota.OwnedMemory;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Map;
@@ -23,7 +29,7 @@ import java.util.concurrent.ExecutorService;
  * The mirrors of the session, by address. Used by the session's thread; what the device changed is
  * looked for in a waiting thread.
  */
-public final class Mirrors implements MirrorOps {
+public final class Mirrors implements MirrorOps, SavedTopic {
   /** Of all mirrors together: 32 MiB of fingerprints. */
   private static final long MAX_BLOCKS = 1 << 22;
 
@@ -37,6 +43,7 @@ public final class Mirrors implements MirrorOps {
   private final ExecutorService threads;
   private final OwnedMemory owned;
   private final Uploads uploads;
+  private final Contexts contexts;
   private final TreeMap<Long, Mirror> mirrors = new TreeMap<>();
   private long zeroBlock;
   private long blocks;
@@ -48,7 +55,8 @@ public final class Mirrors implements MirrorOps {
       Answers answers,
       ExecutorService threads,
       OwnedMemory owned,
-      Uploads uploads) {
+      Uploads uploads,
+      Contexts contexts) {
     this.backend = backend;
     this.call = call;
     this.handles = handles;
@@ -56,6 +64,7 @@ public final class Mirrors implements MirrorOps {
     this.threads = threads;
     this.owned = owned;
     this.uploads = uploads;
+    this.contexts = contexts;
   }
 
   @Override
@@ -168,6 +177,27 @@ public final class Mirrors implements MirrorOps {
       answers.flush();
     } finally {
       context.waitingThreads.decrementAndGet();
+    }
+  }
+
+  @Override
+  public void save(DataOutput to) throws IOException {
+    to.writeInt(mirrors.size());
+    for (Mirror mirror : mirrors.values()) {
+      to.writeInt(mirror.context.number);
+      mirror.save(to);
+    }
+  }
+
+  @Override
+  public void restore(DataInput from) throws IOException, RestoreException {
+    for (int count = from.readInt(); count > 0; count--) {
+      Mirror mirror = Mirror.restore(contexts.find(from.readInt()), from);
+      if (!mirror.context.exists() || mirror.blocks() > MAX_BLOCKS - blocks) {
+        throw new RestoreException("a mirror of memory cannot be made again");
+      }
+      mirrors.put(mirror.address, mirror);
+      blocks += mirror.blocks();
     }
   }
 

@@ -102,6 +102,40 @@ public final class AnswerLog {
   @GuardedBy("this")
   private long fullSince;
 
+  /** Starts with nothing. */
+  public AnswerLog() {}
+
+  /** Goes on with another log, of which the client has not acknowledged these bytes. */
+  public AnswerLog(long acknowledged, byte[] kept) {
+    this.acknowledged = acknowledged;
+    end = acknowledged;
+    if (kept.length > 0) {
+      Chunk chunk = new Chunk(kept.length);
+      Memory.put(chunk.address, kept, kept.length);
+      Piece piece = new Piece(acknowledged, chunk.address, kept.length);
+      piece.chunk = chunk;
+      chunk.pieces = 1;
+      pieces.add(piece);
+      end += kept.length;
+    }
+  }
+
+  /** The bytes that the client has not acknowledged. */
+  public synchronized byte[] kept() {
+    byte[] kept = new byte[(int) (end - acknowledged)];
+    for (Piece piece : pieces) {
+      byte[] bytes = Memory.bytes(piece.address, piece.lengthBytes);
+      int skipped = (int) Math.max(0, acknowledged - piece.from);
+      System.arraycopy(
+          bytes,
+          skipped,
+          kept,
+          (int) (piece.from + skipped - acknowledged),
+          bytes.length - skipped);
+    }
+    return kept;
+  }
+
   /** The position behind the last byte. */
   public synchronized long endPosition() {
     return end;

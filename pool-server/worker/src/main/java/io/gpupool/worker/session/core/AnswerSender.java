@@ -45,6 +45,17 @@ public final class AnswerSender {
     this.connection = connection;
   }
 
+  /**
+   * Goes on with a log of another process, without a connection.
+   *
+   * @param furthest the position behind the last byte that was handed to any connection
+   */
+  public AnswerSender(AnswerLog log, long furthest) {
+    this.log = log;
+    this.furthest = furthest;
+    handed = log.acknowledged();
+  }
+
   public AnswerLog log() {
     return log;
   }

@@ -45,6 +45,7 @@ public final class Answers {
   private volatile long sentBytes;
   private volatile long replies;
   private boolean broken;
+  private boolean muted;
 
   /** The receiving end of the same stream. */
   public interface Reader {
@@ -274,6 +275,9 @@ public final class Answers {
   private void array(int kind, int tag, int result, byte[] bytes, int lengthBytes) {
     lock();
     try {
+      if (muted) {
+        return;
+      }
       header(kind, tag, result, lengthBytes);
       if (end + WireStruct.padded(lengthBytes) > bufferBytes) {
         makeRoom();
@@ -288,7 +292,21 @@ public final class Answers {
     }
   }
 
+  /** Drops what is answered from now on, while a session is made again, or no longer. */
+  public void mute(boolean isMuted) {
+    lock();
+    try {
+      muted = isMuted;
+      broken = isMuted;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void header(int kind, int tag, int result, int payloadBytes) {
+    if (muted) {
+      return;
+    }
     int frameBytes = AnswerHeader.BYTES + WireStruct.padded(payloadBytes);
     if (end + frameBytes > bufferBytes) {
       begin(frameBytes);

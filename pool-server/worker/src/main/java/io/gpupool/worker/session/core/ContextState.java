@@ -133,6 +133,11 @@ public final class ContextState {
     }
   }
 
+  /** The error to report, which stays to be reported; or 0. */
+  public int error() {
+    return home.error;
+  }
+
   /** Returns whether it has an error that stays. */
   public boolean hasFailed() {
     return CudaResult.isSticky(home.error);

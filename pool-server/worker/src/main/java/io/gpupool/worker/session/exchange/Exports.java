@@ -32,6 +32,11 @@ public final class Exports {
     this.exchange = exchange;
   }
 
+  /** Returns whether other sessions have, or may have, something of this one. */
+  public boolean isUsed() {
+    return !tokens.isEmpty() || !kept.isEmpty();
+  }
+
   /** Returns whether memory can be made for others by handles of this CUmemAllocationHandleType. */
   public static boolean isHandleType(int type) {
     return type == NO_HANDLE_TYPE || type == DESCRIPTOR;

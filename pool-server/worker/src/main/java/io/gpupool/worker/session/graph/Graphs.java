@@ -14,6 +14,7 @@ import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.context.Contexts;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTables;
+import io.gpupool.worker.session.journal.Journal;
 import io.gpupool.worker.session.quota.FirstLaunches;
 import io.gpupool.worker.session.quota.OwnedMemory;
 import io.gpupool.worker.session.stream.BlockingCalls;
@@ -35,6 +36,7 @@ public final class Graphs implements GraphOps {
   private final FirstLaunches firstLaunches;
   private final Contexts contexts;
   private final BlockingCalls blocking;
+  private final Journal journal;
   private final GraphWork work;
   private final Map<Integer, Graph> graphs = new HashMap<>();
   private long totalNodes;
@@ -46,13 +48,15 @@ public final class Graphs implements GraphOps {
       OwnedMemory owned,
       FirstLaunches firstLaunches,
       Contexts contexts,
-      BlockingCalls blocking) {
+      BlockingCalls blocking,
+      Journal journal) {
     this.backend = backend;
     this.call = call;
     this.handles = handles;
     this.firstLaunches = firstLaunches;
     this.contexts = contexts;
     this.blocking = blocking;
+    this.journal = journal;
     work = new GraphWork(backend, call, handles, owned, firstLaunches);
   }
 
@@ -197,6 +201,7 @@ public final class Graphs implements GraphOps {
   private void dropBodies(Graph graph) {
     for (int number : graph.bodies) {
       Graph body = Objects.requireNonNull(graphs.remove(number));
+      journal.end("graph", number);
       dropBodies(body);
       body.conditions.forEach(work::removeCondition);
       totalNodes -= body.count;

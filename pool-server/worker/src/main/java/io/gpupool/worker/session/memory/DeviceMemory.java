@@ -132,7 +132,7 @@ public final class DeviceMemory implements MemoryOps {
   @Override
   public void memAllocAsync(
       int tag, long lengthBytes, int pool, int stream, boolean addressWanted) {
-    long streamHandle = handles.stream(stream);
+    long streamHandle = call.isRestoring() ? 0 : handles.stream(stream);
     long poolHandle = pool == 0 ? 0 : pools.handle(pool);
     int gpu = pools.gpu(pool);
     if (streamHandle == SessionServices.NO_HANDLE || poolHandle == SessionServices.NO_HANDLE) {

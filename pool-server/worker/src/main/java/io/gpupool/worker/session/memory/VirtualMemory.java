@@ -10,11 +10,18 @@ import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;
 import io.gpupool.worker.session.exchange.NotSharedException;
 import io.gpupool.worker.session.exchange.Token;
+import io.gpupool.worker.session.journal.RestoreException;
+import io.gpupool.worker.session.journal.SavedTopic;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.quota.OwnedMemory;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -23,7 +30,8 @@ import org.jspecify.annotations.Nullable;
  * ledger from its making until it has neither a handle nor a mapping. Used by the session's thread
  * alone.
  */
-public final class VirtualMemory implements VirtualMemoryOps {
+public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
+  private static final int NO_TAG = 0;
   private static final int MAX_BLOCKS = 1 << 20;
   private static final int MAX_MAPPINGS = 1 << 20;
   private static final int MAX_RESERVATIONS = 1 << 16;
@@ -59,20 +67,41 @@ public final class VirtualMemory implements VirtualMemoryOps {
     final int gpu;
     final long lengthBytes;
     final @Nullable Token opened;
+    final int shareable;
     long handle;
     boolean released;
     int mappings;
 
-    Block(long id, int gpu, long lengthBytes, long handle, @Nullable Token opened) {
+    /** Whether it may have contents that can be read nowhere. */
+    boolean hidden;
+
+    Block(long id, int gpu, long lengthBytes, int shareable, long handle, @Nullable Token opened) {
       this.id = id;
       this.gpu = gpu;
       this.lengthBytes = lengthBytes;
+      this.shareable = shareable;
       this.handle = handle;
       this.opened = opened;
     }
   }
 
-  private record Mapped(int number, Block block, long lengthBytes) {}
+  /** A block where it is mapped. */
+  private static final class Mapped {
+    final int number;
+    final Block block;
+    final long lengthBytes;
+    final long offset;
+
+    /** CUmemAccess_flags by GPU, of those for which they were set. */
+    final Map<Integer, Integer> access = new TreeMap<>();
+
+    Mapped(int number, Block block, long lengthBytes, long offset) {
+      this.number = number;
+      this.block = block;
+      this.lengthBytes = lengthBytes;
+      this.offset = offset;
+    }
+  }
 
   public VirtualMemory(
       Backend backend,
@@ -163,7 +192,7 @@ public final class VirtualMemory implements VirtualMemoryOps {
     int result = backend.cuMemCreate(out, lengthBytes, prop, 0);
     if (result == 0) {
       long id = nextId++;
-      blocks.put(number, new Block(id, gpu, lengthBytes, Memory.getLong(out), null));
+      blocks.put(number, new Block(id, gpu, lengthBytes, shareable, Memory.getLong(out), null));
     } else {
       quota.release(gpu, lengthBytes);
     }
@@ -218,7 +247,7 @@ public final class VirtualMemory implements VirtualMemoryOps {
     int result = backend.cuMemMap(address, lengthBytes, offset, block.handle, 0);
     if (result == 0) {
       block.mappings++;
-      mappings.put(address, new Mapped(number, block, lengthBytes));
+      mappings.put(address, new Mapped(number, block, lengthBytes, offset));
     }
     call.reply(tag, result);
   }
@@ -233,6 +262,7 @@ public final class VirtualMemory implements VirtualMemoryOps {
       Map<Long, Mapped> gone = mappings.subMap(address, address + lengthBytes);
       for (Mapped mapped : gone.values()) {
         mapped.block.mappings--;
+        mapped.block.hidden = true;
         forgetIfUnused(mapped.number, mapped.block);
       }
       gone.clear();
@@ -249,7 +279,14 @@ public final class VirtualMemory implements VirtualMemoryOps {
     }
     long access = location(gpu);
     Memory.putInt(access + 8, flags);
-    call.reply(tag, backend.cuMemSetAccess(address, lengthBytes, access, 1));
+    int result = backend.cuMemSetAccess(address, lengthBytes, access, 1);
+    if (result == 0) {
+      mappings
+          .subMap(address, address + lengthBytes)
+          .values()
+          .forEach(mapped -> mapped.access.put(gpu, flags));
+    }
+    call.reply(tag, result);
   }
 
   @Override
@@ -336,12 +373,98 @@ public final class VirtualMemory implements VirtualMemoryOps {
         return;
       }
       long handle = Memory.getLong(out);
-      blocks.put(number, new Block(nextId++, taken.gpu(), taken.lengthBytes(), handle, token));
+      blocks.put(number, new Block(nextId++, taken.gpu(), taken.lengthBytes(), 0, handle, token));
       Memory.putLong(out, taken.gpu());
       Memory.putLong(out + 8, taken.lengthBytes());
       call.reply(tag, 0, out, 16);
     } catch (NotSharedException e) {
       call.reply(tag, e.result());
+    }
+  }
+
+  @Override
+  public Optional<String> fixed() {
+    for (Block block : blocks.values()) {
+      if (block.opened != null) {
+        return Optional.of("a block of memory of another process");
+      }
+      if (block.hidden) {
+        return Optional.of("a block of memory of which a part was unmapped");
+      }
+    }
+    return Optional.empty();
+  }
+
+  @Override
+  public void save(DataOutput to) throws IOException {
+    to.writeInt(reservations.size());
+    for (Map.Entry<Long, Long> reservation : reservations.entrySet()) {
+      to.writeLong(reservation.getKey());
+      to.writeLong(reservation.getValue());
+    }
+    to.writeInt(blocks.size());
+    for (Map.Entry<Integer, Block> entry : blocks.entrySet()) {
+      to.writeInt(entry.getKey());
+      to.writeInt(entry.getValue().gpu);
+      to.writeLong(entry.getValue().lengthBytes);
+      to.writeInt(entry.getValue().shareable);
+      to.writeBoolean(entry.getValue().released);
+    }
+    to.writeInt(mappings.size());
+    for (Map.Entry<Long, Mapped> entry : mappings.entrySet()) {
+      Mapped mapped = entry.getValue();
+      to.writeLong(entry.getKey());
+      to.writeInt(mapped.number);
+      to.writeLong(mapped.lengthBytes);
+      to.writeLong(mapped.offset);
+      to.writeInt(mapped.access.size());
+      for (Map.Entry<Integer, Integer> access : mapped.access.entrySet()) {
+        to.writeInt(access.getKey());
+        to.writeInt(access.getValue());
+      }
+    }
+  }
+
+  @Override
+  public void restore(DataInput from) throws IOException, RestoreException {
+    for (int count = from.readInt(); count > 0; count--) {
+      restoreReservation(from.readLong(), from.readLong());
+    }
+    List<Integer> released = new ArrayList<>();
+    for (int count = from.readInt(); count > 0; count--) {
+      int number = from.readInt();
+      vmCreate(NO_TAG, number, from.readInt(), from.readLong(), from.readInt());
+      require("a block of virtual memory");
+      if (from.readBoolean()) {
+        released.add(number);
+      }
+    }
+    for (int count = from.readInt(); count > 0; count--) {
+      long address = from.readLong();
+      int number = from.readInt();
+      long lengthBytes = from.readLong();
+      vmMap(NO_TAG, address, lengthBytes, from.readLong(), number);
+      require("a mapping of virtual memory");
+      for (int access = from.readInt(); access > 0; access--) {
+        vmSetAccess(NO_TAG, address, lengthBytes, from.readInt(), from.readInt());
+        require("the access to a mapping");
+      }
+    }
+    released.forEach(this::vmRelease);
+  }
+
+  private void restoreReservation(long address, long lengthBytes) throws RestoreException {
+    backend.relocation().ifPresent(relocation -> relocation.plan(new long[] {address}));
+    vmReserve(NO_TAG, lengthBytes, 0, address, true);
+    require("a range of addresses");
+    if (!reservations.containsKey(address)) {
+      throw new RestoreException("addresses at 0x" + Long.toHexString(address) + " are taken");
+    }
+  }
+
+  private void require(String what) throws RestoreException {
+    if (call.answerResult() != 0) {
+      throw new RestoreException(what + " cannot be made again: CUDA error " + call.answerResult());
     }
   }
 

@@ -17,11 +17,14 @@ public record ImageCache(ImageStore store) {
         && MessageDigest.isEqual(digest, digest(address, lengthBytes));
   }
 
-  /** Keeps an image if that is possible and it is what its digest says. */
-  void keep(byte[] digest, long address, long lengthBytes) {
-    if (store != ImageStore.NONE && MessageDigest.isEqual(digest, digest(address, lengthBytes))) {
+  /** Keeps an image if that is possible and it is what its digest says; false if it is not. */
+  boolean keep(byte[] digest, long address, long lengthBytes) {
+    boolean sound =
+        store != ImageStore.NONE && MessageDigest.isEqual(digest, digest(address, lengthBytes));
+    if (sound) {
       store.write(digest, address, lengthBytes);
     }
+    return sound;
   }
 
   private static byte[] digest(long address, long lengthBytes) {

@@ -10,7 +10,7 @@ import io.gpupool.worker.session.quota.Ledger;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Module images as they come in, in pages of their own. Used by the session's thread alone. */
 public final class Images implements ImageOps {
@@ -23,6 +23,9 @@ public final class Images implements ImageOps {
 
   private static final int DIGEST_BYTES = 32;
 
+  /** A module's image stays in memory up to this length even if the store has it. */
+  private static final long MAX_HELD_BYTES = 256 << 10;
+
   private final CurrentCall call;
   private final Ledger ledger;
   private final Map<Integer, Image> images = new HashMap<>();
@@ -33,14 +36,34 @@ public final class Images implements ImageOps {
   private final ImageCache cache;
   private long totalBytes;
 
-  private static final class Image {
+  /** In place of the image of any number, while modules are made again. */
+  private @Nullable Image substitute;
+
+  /** An image, in memory while something holds it. */
+  public static final class Image {
     final long address;
     final long lengthBytes;
     long receivedBytes;
+    byte @Nullable [] digest;
+    int holders = 1;
 
     Image(long address, long lengthBytes) {
       this.address = address;
       this.lengthBytes = lengthBytes;
+    }
+
+    /** The address of its first byte. */
+    public long address() {
+      return address;
+    }
+
+    public long lengthBytes() {
+      return lengthBytes;
+    }
+
+    /** The bytes of it that have come. */
+    public long receivedBytes() {
+      return receivedBytes;
     }
   }
 
@@ -69,6 +92,7 @@ public final class Images implements ImageOps {
     Image image = Objects.requireNonNull(images.get(number));
     if (cache.read(digest, image.address, image.lengthBytes)) {
       image.receivedBytes = image.lengthBytes;
+      image.digest = digest;
       return true;
     }
     imageDrop(number);
@@ -87,17 +111,25 @@ public final class Images implements ImageOps {
     if (tooMuch || images.size() == MAX_IMAGES) {
       return CudaResult.OUT_OF_MEMORY;
     }
-    if (!ledger.reserveHost(lengthBytes)) {
+    Image image = make(lengthBytes);
+    if (image == null) {
       return CudaResult.OUT_OF_MEMORY;
+    }
+    images.put(number, image);
+    return CudaResult.SUCCESS;
+  }
+
+  private @Nullable Image make(long lengthBytes) {
+    if (!ledger.reserveHost(lengthBytes)) {
+      return null;
     }
     long address = Posix.map(lengthBytes + SLACK_BYTES);
     if (address == 0) {
       ledger.releaseHost(lengthBytes);
-      return CudaResult.OUT_OF_MEMORY;
+      return null;
     }
-    images.put(number, new Image(address, lengthBytes));
     totalBytes += lengthBytes;
-    return CudaResult.SUCCESS;
+    return new Image(address, lengthBytes);
   }
 
   @Override
@@ -109,8 +141,10 @@ public final class Images implements ImageOps {
     Memory.copy(data, image.address + image.receivedBytes, lengthBytes);
     image.receivedBytes += lengthBytes;
     if (image.receivedBytes == image.lengthBytes) {
-      Optional.ofNullable(expected.remove(number))
-          .ifPresent(digest -> cache.keep(digest, image.address, image.lengthBytes));
+      byte[] digest = expected.remove(number);
+      if (digest != null && cache.keep(digest, image.address, image.lengthBytes)) {
+        image.digest = digest;
+      }
     }
     return CudaResult.SUCCESS;
   }
@@ -122,27 +156,112 @@ public final class Images implements ImageOps {
     if (image == null) {
       return CudaResult.INVALID_VALUE;
     }
-    unmap(image);
+    letGo(image);
     return CudaResult.SUCCESS;
+  }
+
+  /** Returns a complete image; null if there is none of the number. */
+  @Nullable Image complete(int number) {
+    Image image = substitute != null ? substitute : images.get(number);
+    return image == null || image.receivedBytes != image.lengthBytes ? null : image;
   }
 
   /** Returns the address of a complete image; 0 if there is none. */
   long address(int number) {
-    Image image = images.get(number);
-    return image == null || image.receivedBytes != image.lengthBytes ? 0 : image.address;
+    Image image = complete(number);
+    return image == null ? 0 : image.address;
   }
 
   /** The length of a complete image. */
   long lengthBytes(int number) {
-    return Objects.requireNonNull(images.get(number)).lengthBytes;
+    return Objects.requireNonNull(complete(number)).lengthBytes;
+  }
+
+  /**
+   * Sees to it that an image can be had for as long as a module lives: a long one from the store,
+   * any other from memory.
+   */
+  ModuleImage hold(Image image) {
+    boolean stored =
+        image.digest != null
+            && cache.store() != ImageStore.NONE
+            && image.lengthBytes > MAX_HELD_BYTES;
+    if (stored) {
+      return new ModuleImage(image.lengthBytes, null, image.digest);
+    }
+    image.holders++;
+    return new ModuleImage(image.lengthBytes, image, null);
+  }
+
+  /** The module has ended. */
+  void letGo(ModuleImage image) {
+    if (image.held() != null) {
+      letGo(image.held());
+    }
+  }
+
+  /**
+   * Returns a module's image, which is the caller's to let go.
+   *
+   * @return null if the store does not have it any more, or there is no memory
+   */
+  public @Nullable Image take(ModuleImage wanted) {
+    Image held = wanted.held();
+    if (held != null) {
+      return share(held);
+    }
+    Image image = make(wanted.lengthBytes());
+    byte[] digest = Objects.requireNonNull(wanted.digest());
+    if (image != null && !cache.read(digest, image.address, image.lengthBytes)) {
+      letGo(image);
+      return null;
+    }
+    return image;
+  }
+
+  /** Returns an image that is the caller's to let go. */
+  public Image share(Image image) {
+    image.holders++;
+    return image;
+  }
+
+  /** Makes an image of a session that is made again, for the caller to fill and to let go. */
+  public @Nullable Image receive(long lengthBytes) {
+    Image image = lengthBytes <= 0 || lengthBytes > MAX_IMAGE_BYTES ? null : make(lengthBytes);
+    if (image != null) {
+      image.receivedBytes = lengthBytes;
+    }
+    return image;
+  }
+
+  /** Has an image stand in for that of any number; null: no longer. */
+  public void substitute(@Nullable Image image) {
+    substitute = image;
+  }
+
+  /** The images that the client has sent, or is sending, by number. */
+  public Map<Integer, Image> sent() {
+    return images;
+  }
+
+  /** Puts an image back that the client has sent a part of. */
+  public void putBack(int number, Image image, long receivedBytes) {
+    image.holders++;
+    image.receivedBytes = receivedBytes;
+    images.put(number, image);
   }
 
   public void release() {
-    images.values().forEach(this::unmap);
+    images.values().forEach(this::letGo);
     images.clear();
   }
 
-  private void unmap(Image image) {
+  /** Gives an image's memory back if nobody else holds it. */
+  public void letGo(Image image) {
+    image.holders--;
+    if (image.holders > 0) {
+      return;
+    }
     Posix.unmap(image.address, image.lengthBytes + SLACK_BYTES);
     ledger.releaseHost(image.lengthBytes);
     totalBytes -= image.lengthBytes;

@@ -11,6 +11,8 @@ import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Payload;
+import io.gpupool.worker.session.journal.JournalEntry;
+import io.gpupool.worker.session.journal.RestoreException;
 import io.gpupool.worker.session.quota.FirstLaunches;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.quota.OwnedMemory;
@@ -18,6 +20,8 @@ import io.gpupool.worker.session.stream.BlockingCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -25,6 +29,9 @@ import java.util.Optional;
 /** Modules and their functions. Used by the session's thread alone. */
 public final class Modules implements ModuleOps {
   private static final int MAX_NAME_BYTES = 64 << 10;
+
+  /** Where the fields of a fenced call begin: behind header and tag. */
+  private static final int FIRST_SLOT = 16;
 
   /** More than CUfunction_attribute has. */
   private static final int MAX_ATTRIBUTES = 64;
@@ -52,11 +59,19 @@ public final class Modules implements ModuleOps {
 
     final ModuleMemory memory;
 
-    LoadedModule(ContextState context, int number, ModuleFunctions functions, ModuleMemory memory) {
+    final ModuleImage image;
+
+    LoadedModule(
+        ContextState context,
+        int number,
+        ModuleFunctions functions,
+        ModuleMemory memory,
+        ModuleImage image) {
       this.context = context;
       this.number = number;
       this.functions = functions;
       this.memory = memory;
+      this.image = image;
     }
   }
 
@@ -83,18 +98,18 @@ public final class Modules implements ModuleOps {
   public void moduleLoad(
       int tag,
       int module,
-      int image,
+      int imageNumber,
       WireStruct options,
       long infoLogCapacity,
       long errorLogCapacity,
       long functionsCapacity) {
     int refused =
         call.context().exists() ? handles.modules().check(module) : CudaResult.INVALID_CONTEXT;
-    long address = images.address(image);
-    if (refused == 0 && address == 0) {
+    Images.Image image = images.complete(imageNumber);
+    if (refused == 0 && image == null) {
       refused = CudaResult.INVALID_IMAGE;
     }
-    if (refused != 0) {
+    if (refused != 0 || image == null) {
       call.reply(tag, refused);
       return;
     }
@@ -108,15 +123,15 @@ public final class Modules implements ModuleOps {
       int result =
           blocking.call(() ->
               backend.loadModule(
-                  out, address, images.lengthBytes(image), jit.count, jit.keys, jit.values));
+                  out, image.address, image.lengthBytes, jit.count, jit.keys, jit.values));
       long handle = Memory.getLong(out);
       byte[] functions = new byte[0];
       if (result == 0) {
         ImageKernels kernels =
-            backend.listsFunctions() ? null : readKernels(address, images.lengthBytes(image));
+            backend.listsFunctions() ? null : readKernels(image.address, image.lengthBytes);
         call.expectPrinting();
         ModuleFunctions told = ModuleFunctions.of(backend, out, handle, kernels);
-        result = register(module, handle, told);
+        result = register(module, handle, told, image);
         if (result == 0 && functionsCapacity > 0) {
           functions = PackedList.of(told.all(Math.min(functionsCapacity, MAX_TABLE_BYTES)));
         }
@@ -287,15 +302,33 @@ public final class Modules implements ModuleOps {
         : backend.cuFuncSetCacheConfig(handle, config);
   }
 
+  /**
+   * Returns the image that a module was loaded from, which is the caller's to let go.
+   *
+   * @param loading the call that loaded it
+   * @throws RestoreException if it cannot be had any more
+   */
+  public Images.Image takeImage(JournalEntry loading) throws RestoreException {
+    int module = ByteBuffer.wrap(loading.frame()).order(ByteOrder.LITTLE_ENDIAN).getInt(FIRST_SLOT);
+    LoadedModule owner = (LoadedModule) handles.modules().ownerOf(module);
+    Images.Image image = images.take(owner.image);
+    if (image == null) {
+      throw new RestoreException(
+          "the code of a module is not in the server's cache any more, or there is no memory");
+    }
+    return image;
+  }
+
   /** Counts what a module's variables and its kernels' heap occupy, and gives it its number. */
-  private int register(int module, long handle, ModuleFunctions functions) {
+  private int register(int module, long handle, ModuleFunctions functions, Images.Image image) {
     ModuleMemory memory = ModuleMemory.of(backend, quota, owned, call.context(), handle);
     if (memory == null) {
       backend.cuModuleUnload(handle);
       boolean ignored = quota.measure(call.context().gpu);
       return CudaResult.OUT_OF_MEMORY;
     }
-    LoadedModule owner = new LoadedModule(call.context(), module, functions, memory);
+    LoadedModule owner =
+        new LoadedModule(call.context(), module, functions, memory, images.hold(image));
     handles.modules().put(module, handle, owner);
     loaded.add(owner);
     return CudaResult.SUCCESS;
@@ -316,6 +349,7 @@ public final class Modules implements ModuleOps {
 
   private void forget(LoadedModule module) {
     module.memory.release();
+    images.letGo(module.image);
     handles.functions().removeOwnedBy(module);
     firstLaunches.forget();
     handles.modules().remove(module.number);

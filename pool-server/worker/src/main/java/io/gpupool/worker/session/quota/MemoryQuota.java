@@ -7,6 +7,7 @@ import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.stream.BlockingCalls;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.IntPredicate;
@@ -259,6 +260,11 @@ public final class MemoryQuota {
       readAhead.run();
     }
     return true;
+  }
+
+  /** Returns whether all that was freed is gone. */
+  public synchronized boolean isSettled() {
+    return Arrays.stream(leaving).allMatch(bytes -> bytes == 0);
   }
 
   private synchronized long leaving(int gpu) {

@@ -325,6 +325,21 @@ public final class Streams implements StreamOps {
     }
   }
 
+  /**
+   * Asks whether work of a context is under way.
+   *
+   * @return 0 if none is, NOT_READY if some is, or the CUresult for which there is no answer
+   */
+  public int query(ContextState context) {
+    backend.cuCtxSetCurrent(context.handle);
+    int result = backend.cuStreamQuery(0);
+    for (long handle : handlesOf(context)) {
+      result = result == 0 ? backend.cuStreamQuery(handle) : result;
+    }
+    backend.cuCtxSetCurrent(call.context().handle);
+    return result;
+  }
+
   private void gather(long stream) {
     int result = backend.cuStreamQuery(stream);
     if (result == CudaResult.NOT_READY) {
