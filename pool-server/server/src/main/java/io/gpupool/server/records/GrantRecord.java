@@ -87,6 +87,10 @@ public record GrantRecord(
     return parts.stream().anyMatch(part -> part.gpu().server().equals(server));
   }
 
+  public boolean isOn(GpuKey gpu) {
+    return parts.stream().anyMatch(part -> part.gpu().equals(gpu));
+  }
+
   /** Returns what it counts for its tenant; nothing once it has no parts. */
   public ResourceUsage use() {
     return new ResourceUsage(

@@ -3,7 +3,9 @@ package io.gpupool.server.records;
 
 import io.gpupool.control.state.v1.AllocationRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
+import io.gpupool.control.state.v1.LeaseMoveRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.MovePhaseRecord;
 import io.gpupool.control.state.v1.PartitionRecord;
 import io.gpupool.control.state.v1.PodRecord;
 import io.gpupool.control.state.v1.ShareRecord;
@@ -94,16 +96,70 @@ final class LeaseForm {
             .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
-      record.addParts(
-          io.gpupool.control.state.v1.PartRecord.newBuilder()
-              .setServer(part.gpu().server())
-              .setCard(part.gpu().card())
-              .setPartition(Objects.requireNonNullElse(part.partition(), ""))
-              .setShare(share(part.share()))
-              .setHard(part.hard())
-              .setMilliGpus(part.milliGpus()));
+      record.addParts(part(part));
     }
     return record.build();
+  }
+
+  private static io.gpupool.control.state.v1.PartRecord part(GrantRecord.PartRecord part) {
+    return io.gpupool.control.state.v1.PartRecord.newBuilder()
+        .setServer(part.gpu().server())
+        .setCard(part.gpu().card())
+        .setPartition(Objects.requireNonNullElse(part.partition(), ""))
+        .setShare(share(part.share()))
+        .setHard(part.hard())
+        .setMilliGpus(part.milliGpus())
+        .build();
+  }
+
+  private static GrantRecord.PartRecord part(io.gpupool.control.state.v1.PartRecord part) {
+    return new GrantRecord.PartRecord(
+        new GpuKey(part.getServer(), part.getCard()),
+        named(part.getPartition()),
+        share(part.getShare()),
+        part.getHard(),
+        part.getMilliGpus());
+  }
+
+  static LeaseMoveRecord move(MoveRecord move) {
+    return LeaseMoveRecord.newBuilder()
+        .setId(move.id())
+        .setSourceServer(move.source().server())
+        .setSourceCard(move.source().card())
+        .setTarget(part(move.target()))
+        .setDeadlineAtMillis(move.deadlineAtMillis())
+        .setKeyHash(Optional.ofNullable(move.keyHash()).map(TokenHash::text).orElse(""))
+        .setPhase(
+            switch (move.phase()) {
+              case PREPARING -> MovePhaseRecord.MOVE_PHASE_RECORD_PREPARING;
+              case MOVED -> MovePhaseRecord.MOVE_PHASE_RECORD_MOVED;
+              case FAILED -> MovePhaseRecord.MOVE_PHASE_RECORD_FAILED;
+            })
+        .setReason(move.result().reason())
+        .setBytes(move.result().bytes())
+        .setPauseNanos(move.result().pauseNanos())
+        .setCleared(move.result().cleared())
+        .addAllSessions(move.sessions())
+        .build();
+  }
+
+  static MoveRecord move(LeaseMoveRecord record) {
+    return new MoveRecord(
+        record.getId(),
+        new GpuKey(record.getSourceServer(), record.getSourceCard()),
+        part(record.getTarget()),
+        record.getDeadlineAtMillis(),
+        token(record.getKeyHash()),
+        switch (record.getPhase()) {
+          case MOVE_PHASE_RECORD_PREPARING -> MoveRecord.Phase.PREPARING;
+          case MOVE_PHASE_RECORD_MOVED -> MoveRecord.Phase.MOVED;
+          case MOVE_PHASE_RECORD_FAILED -> MoveRecord.Phase.FAILED;
+          case MOVE_PHASE_RECORD_UNSPECIFIED, UNRECOGNIZED ->
+              throw new IllegalArgumentException("no phase of moves: " + record.getPhaseValue());
+        },
+        new MoveRecord.Result(
+            record.getReason(), record.getBytes(), record.getPauseNanos(), record.getCleared()),
+        record.getSessionsList());
   }
 
   static GrantRecord grant(LeaseRecord record) {
@@ -115,15 +171,7 @@ final class LeaseForm {
             record.getTenant(),
             record.hasPod() ? pod(record.getPod()) : null),
         token(record.getToken()),
-        record.getPartsList().stream()
-            .map(part ->
-                new GrantRecord.PartRecord(
-                    new GpuKey(part.getServer(), part.getCard()),
-                    named(part.getPartition()),
-                    share(part.getShare()),
-                    part.getHard(),
-                    part.getMilliGpus()))
-            .toList(),
+        record.getPartsList().stream().map(LeaseForm::part).toList(),
         record.getGrantedAtMillis(),
         new LeaseLimits(
             record.getIdleTimeoutMillis(),

@@ -11,6 +11,7 @@ import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.GpuFaultRecord;
 import io.gpupool.control.state.v1.HoldRecord;
+import io.gpupool.control.state.v1.LeaseMoveRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
 import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.state.v1.ServerRecord;
@@ -36,6 +37,10 @@ public final class RecordTypes {
   /** By lease. */
   public static final RecordType<GrantRecord> GRANTS =
       kind("leases/", LeaseForm::grant, LeaseRecord.parser(), LeaseForm::grant);
+
+  /** By lease, for those that were moved or are about to be. */
+  public static final RecordType<MoveRecord> MOVES =
+      kind("moves/", LeaseForm::move, LeaseMoveRecord.parser(), LeaseForm::move);
 
   /** By name. */
   public static final RecordType<Tenant> TENANTS =
@@ -112,6 +117,7 @@ public final class RecordTypes {
       List.of(
           DIVISIONS,
           GRANTS,
+          MOVES,
           TENANTS,
           USAGES,
           TOKENS,

@@ -20,7 +20,7 @@ final class LeaseStream implements LeaseHold {
     if (!events.isCancelled()) {
       events.onError(
           Status.UNAVAILABLE
-              .withDescription("this server is leaving; hold the lease at another")
+              .withDescription("hold the lease anew: it has moved, or this server is leaving")
               .asRuntimeException());
     }
   }

@@ -109,6 +109,7 @@ public final class LeaseView {
       case LeaseState.Returning returning -> LeaseInfo.State.STATE_GRACE;
       case LeaseState.Grace grace -> LeaseInfo.State.STATE_GRACE;
       case LeaseState.Ending ending -> LeaseInfo.State.STATE_ENDING;
+      case LeaseState.Moved moved -> LeaseInfo.State.STATE_ENDING;
       case LeaseState.Gone gone -> LeaseInfo.State.STATE_ENDING;
     };
   }

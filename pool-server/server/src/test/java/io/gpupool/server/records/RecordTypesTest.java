@@ -47,6 +47,7 @@ class RecordTypesTest {
     for (int i = 0; i < 500; i++) {
       assertRoundTrip(RecordTypes.DIVISIONS, division());
       assertRoundTrip(RecordTypes.GRANTS, grant());
+      assertRoundTrip(RecordTypes.MOVES, move());
       assertRoundTrip(RecordTypes.TENANTS, new Tenant(quota(), random.nextLong(1L << 42), text()));
       assertRoundTrip(
           RecordTypes.USAGES,
@@ -139,6 +140,24 @@ class RecordTypesTest {
                 maybe(this::share).orElse(null),
                 random.nextBoolean())),
         some(() -> new Allocation(new LeaseId(text()), maybe(this::text).orElse(null), share())));
+  }
+
+  private MoveRecord move() {
+    return new MoveRecord(
+        text(),
+        new GpuKey(text(), text()),
+        new GrantRecord.PartRecord(
+            new GpuKey(text(), text()),
+            maybe(this::text).orElse(null),
+            share(),
+            random.nextBoolean(),
+            random.nextInt(9999)),
+        random.nextLong(1L << 42),
+        maybe(() -> TokenHash.of(text())).orElse(null),
+        MoveRecord.Phase.values()[random.nextInt(3)],
+        new MoveRecord.Result(
+            text(), random.nextLong(1L << 42), random.nextLong(1L << 42), random.nextBoolean()),
+        some(this::text));
   }
 
   private GrantRecord grant() {

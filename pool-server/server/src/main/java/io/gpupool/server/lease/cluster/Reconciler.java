@@ -138,6 +138,10 @@ public final class Reconciler {
               .orElse("it was ended at another server"));
       return;
     }
+    leases.checkPlace(lease, record.get());
+    if (!lease.state().isAlive()) {
+      return;
+    }
     leases.apply(lease, record.get());
     Optional<String> over = peers.expiryReason(lease);
     if (over.isPresent() && !lease.isRemote()) {

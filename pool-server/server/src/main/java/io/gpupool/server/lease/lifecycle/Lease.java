@@ -3,6 +3,7 @@ package io.gpupool.server.lease.lifecycle;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeasePod;
@@ -21,6 +22,7 @@ import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -28,6 +30,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A granted lease as one server has it: its state, its holds and its sessions. Owned by the control
@@ -36,6 +40,8 @@ import java.util.Set;
 public final class Lease {
   /** Sessions that one lease can have at a time; the ledger has a slot for each. */
   public static final int MAX_SESSIONS = LeaseLedger.SLOTS;
+
+  private static final Logger LOG = LoggerFactory.getLogger(Lease.class);
 
   private final LeaseId id;
   private final GrantRecord grant;
@@ -271,6 +277,22 @@ public final class Lease {
     return recorded.equals(parts()) && record.leaseClass() == leaseClass
         ? Optional.empty()
         : Optional.of(recorded);
+  }
+
+  /** Whether a record says that it has the GPUs that this server knows it by. */
+  boolean isPlacedAs(GrantRecord record) {
+    return record.parts().size() != parts().size()
+        || parts().stream().allMatch(part -> record.isOn(GpuKey.of(part.gpu())));
+  }
+
+  /** Closes ledger and time; nothing of it may be alive here. */
+  void closeUsage() {
+    time.close();
+    try {
+      ledger.close();
+    } catch (IOException e) {
+      LOG.warn("lease {}: cannot close its ledger", id, e);
+    }
   }
 
   /** Has other shares of the same GPUs from now on, or is of another class. */

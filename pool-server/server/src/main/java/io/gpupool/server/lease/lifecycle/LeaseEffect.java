@@ -24,11 +24,17 @@ enum LeaseEffect {
   /** Has the streams that hold the lease go to another server. */
   REDIRECT_HOLDERS,
 
+  /** Takes the lease off the list of this server's, so that it is found where it is now. */
+  UNLIST,
+
   /** Ends the sessions; {@link LeaseEvent#SESSIONS_GONE} follows when their workers are dead. */
   END_SESSIONS,
 
   /** Frees the parts of the lease on this server. */
   FREE,
+
+  /** Frees the GPU that the lease had here before it moved. */
+  FREE_FORMER,
 
   /** Plans {@link LeaseEvent#FREE_DUE}. */
   RETRY_FREE,

@@ -3,6 +3,7 @@ package io.gpupool.server.lease.lifecycle;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
@@ -10,6 +11,7 @@ import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
+import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.state.StateException;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -30,6 +32,7 @@ final class LeaseEffects {
   private final ServerMetrics metrics;
   private final Events events;
   private final Consumer<Lease> forget;
+  private final Consumer<Lease> unlist;
   private final Runnable announceRoom;
 
   /** The receiver of the events that effects cause. */
@@ -44,6 +47,7 @@ final class LeaseEffects {
       ServerMetrics metrics,
       Events events,
       Consumer<Lease> forget,
+      Consumer<Lease> unlist,
       Runnable announceRoom) {
     this.store = store;
     this.members = members;
@@ -51,6 +55,7 @@ final class LeaseEffects {
     this.metrics = metrics;
     this.events = events;
     this.forget = forget;
+    this.unlist = unlist;
     this.announceRoom = announceRoom;
   }
 
@@ -68,8 +73,10 @@ final class LeaseEffects {
       case RECORD_END -> recordEnd(lease, before);
       case NOTIFY_HOLDERS -> notifyHolders(lease);
       case REDIRECT_HOLDERS -> lease.removeHolds().forEach(LeaseHold::redirected);
+      case UNLIST -> unlist.accept(lease);
       case END_SESSIONS -> endSessions(lease);
       case FREE -> free(lease);
+      case FREE_FORMER -> freeFormer(lease);
       case RETRY_FREE -> planRetry(lease, LeaseEvent.FREE_DUE);
       case FORGET -> forget.accept(lease);
       case ANNOUNCE_ROOM -> announceRoom.run();
@@ -139,7 +146,10 @@ final class LeaseEffects {
   }
 
   private void endSessions(Lease lease) {
-    String reason = "its lease has ended: " + reasonOfEnd(lease);
+    String reason =
+        lease.state() instanceof LeaseState.Moved
+            ? "its lease has moved to another GPU"
+            : "its lease has ended: " + reasonOfEnd(lease);
     for (LeasedSession session : lease.sessions()) {
       session.end(reason);
     }
@@ -154,6 +164,19 @@ final class LeaseEffects {
       store.free(lease.id(), members::isThis, reasonOfEnd(lease));
     } catch (StateException e) {
       LOG.error("lease {} cannot be forgotten yet: {}", lease.id(), e.getMessage());
+      outcome = LeaseEvent.NOT_FREED;
+    }
+    events.on(lease, outcome);
+  }
+
+  private void freeFormer(Lease lease) {
+    LeaseEvent outcome = LeaseEvent.FREED;
+    try {
+      for (Part part : lease.topology().own()) {
+        store.moves().clear(lease.id(), GpuKey.of(part.gpu()));
+      }
+    } catch (StateException e) {
+      LOG.error("the former GPU of lease {} cannot be freed yet: {}", lease.id(), e.getMessage());
       outcome = LeaseEvent.NOT_FREED;
     }
     events.on(lease, outcome);

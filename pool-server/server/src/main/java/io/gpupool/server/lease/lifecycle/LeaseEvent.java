@@ -45,6 +45,9 @@ public enum LeaseEvent {
   /** The end of the lease has been recorded, by this server or by another. */
   END_RECORDED,
 
+  /** Another GPU than before is recorded to be the lease's. */
+  MOVED_AWAY,
+
   /** No session of the lease is left at this server. */
   SESSIONS_GONE,
 

@@ -11,6 +11,7 @@ import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.state.StateException;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,6 +31,9 @@ final class LeaseIntake {
   private final Capacity capacity;
   private final Members members;
   private final Taker taker;
+
+  /** Leases that move to GPUs of this server, apart from those that it has. */
+  private final Map<LeaseId, Lease> expected = new HashMap<>();
 
   /** The receiver of leases that are taken in. */
   interface Taker {
@@ -93,15 +97,45 @@ final class LeaseIntake {
         store.free(id, members::isThis, "");
       } else if (record.get().isOn(store.server())
           || store.holderServer(id, "").equals(store.server())) {
-        make(id, record.get())
-            .ifPresent(lease -> {
-              LOG.info("lease {} of {} was granted by another server", id, lease.holder());
-              taker.takeIn(lease, LeaseEvent.ADOPTED);
-            });
+        takeExpected(id, record.get())
+            .or(() -> makeGranted(id, record.get()))
+            .ifPresent(lease -> taker.takeIn(lease, LeaseEvent.ADOPTED));
       }
     } catch (StateException e) {
       LOG.error("lease {} cannot be freed yet: {}", id, e.getMessage());
     }
+  }
+
+  /**
+   * Prepares for a lease that moves to a GPU of this server: it is taken in as soon as the records
+   * say that it has that GPU.
+   *
+   * @throws IOException if it cannot be, for want of files
+   */
+  Lease expect(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+    Lease lease = factory.make(id, record, parts);
+    Lease before = expected.put(id, lease);
+    if (before != null) {
+      before.closeUsage();
+    }
+    return lease;
+  }
+
+  /** Gives up on a lease that does not come, and none of whose workers is left. */
+  void unexpect(Lease lease) {
+    if (expected.remove(lease.id(), lease)) {
+      lease.closeUsage();
+    }
+  }
+
+  private Optional<Lease> takeExpected(LeaseId id, GrantRecord record) {
+    Lease lease = expected.get(id);
+    if (lease == null || !lease.isPlacedAs(record)) {
+      return Optional.empty();
+    }
+    expected.remove(id);
+    LOG.info("lease {} of {} has moved here", id, lease.holder());
+    return Optional.of(lease);
   }
 
   /** A lease on other servers' GPUs, as this one sees it without taking it in. */
@@ -109,6 +143,13 @@ final class LeaseIntake {
     return record(id)
         .filter(record -> !record.isEnding() && !record.isOn(store.server()))
         .flatMap(record -> make(id, record));
+  }
+
+  private Optional<Lease> makeGranted(LeaseId id, GrantRecord record) {
+    Optional<Lease> made = make(id, record);
+    made.ifPresent(
+        lease -> LOG.info("lease {} of {} was granted by another server", id, lease.holder()));
+    return made;
   }
 
   private Optional<GrantRecord> record(LeaseId id) {

@@ -22,11 +22,13 @@ import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.StateException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -50,6 +52,9 @@ public final class LeaseService {
   private final LeaseLimitWatch limits;
   private final ServerMetrics metrics = new ServerMetrics();
   private final Map<LeaseId, Lease> leases = new LinkedHashMap<>();
+
+  /** Leases that have other GPUs now, as long as workers of them are alive here. */
+  private final Set<Lease> leaving = new HashSet<>();
 
   /** A lease that is being recorded; a look at the records may find it already. */
   private @Nullable LeaseId pendingGrant;
@@ -78,7 +83,14 @@ public final class LeaseService {
     facts = new LeaseFacts(store, capacity.members());
     effects =
         new LeaseEffects(
-            store, capacity.members(), timers, metrics, this::on, this::forget, room::announce);
+            store,
+            capacity.members(),
+            timers,
+            metrics,
+            this::on,
+            this::forget,
+            this::unlist,
+            room::announce);
     intake = new LeaseIntake(store, factory, capacity, this::takeIn);
     limits = new LeaseLimitWatch(timers, noteRemoteWork, this::end);
   }
@@ -128,6 +140,34 @@ public final class LeaseService {
     }
   }
 
+  /**
+   * Prepares for a lease that moves to a GPU of this server. It is not among the leases until it is
+   * adopted.
+   *
+   * @throws IOException if the server cannot, for want of files
+   */
+  public Lease expect(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+    return intake.expect(id, record, parts);
+  }
+
+  /** Gives up on a lease that was expected; its workers are dead. */
+  public void unexpect(Lease lease) {
+    intake.unexpect(lease);
+  }
+
+  /** Whether workers of a lease that has moved away are still alive here. */
+  public boolean isLeaving(LeaseId id) {
+    return leaving.stream().anyMatch(lease -> lease.id().equals(id));
+  }
+
+  /** Lets go of a lease if the record says that it has another GPU now. */
+  public void checkPlace(Lease lease, GrantRecord record) {
+    if (!lease.isPlacedAs(record)) {
+      LeaseLog.info(lease).log("lease {} has moved to another GPU", lease.id());
+      on(lease, LeaseEvent.MOVED_AWAY);
+    }
+  }
+
   /** A lease on other servers' GPUs, as this one sees it without taking it in. */
   Optional<Lease> remote(LeaseId id) {
     return Objects.equals(pendingGrant, id) ? Optional.empty() : intake.remote(id);
@@ -159,7 +199,7 @@ public final class LeaseService {
     try {
       store.grant(id, record, parts, spec.principal(), queueKey);
     } catch (StateException | RefusedException | RuntimeException e) {
-      close(lease);
+      lease.closeUsage();
       throw e;
     } finally {
       pendingGrant = null;
@@ -298,19 +338,16 @@ public final class LeaseService {
     limits.watch(lease);
   }
 
-  private void forget(Lease lease) {
+  private void unlist(Lease lease) {
     leases.remove(lease.id(), lease);
-    lease.countTime(metrics, timers.nowNanos());
-    ending.accept(lease);
-    close(lease);
+    leaving.add(lease);
   }
 
-  private static void close(Lease lease) {
-    lease.time().close();
-    try {
-      lease.ledger().close();
-    } catch (IOException e) {
-      LOG.warn("lease {}: cannot close its ledger", lease.id(), e);
-    }
+  private void forget(Lease lease) {
+    leases.remove(lease.id(), lease);
+    leaving.remove(lease);
+    lease.countTime(metrics, timers.nowNanos());
+    ending.accept(lease);
+    lease.closeUsage();
   }
 }

@@ -5,6 +5,7 @@ import static io.gpupool.server.lease.lifecycle.LeaseEffect.ANNOUNCE_ROOM;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.END_SESSIONS;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.FORGET;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.FREE;
+import static io.gpupool.server.lease.lifecycle.LeaseEffect.FREE_FORMER;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.NOTIFY_HOLDERS;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.RECORD_END;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.RECORD_HOLDER;
@@ -12,6 +13,7 @@ import static io.gpupool.server.lease.lifecycle.LeaseEffect.REDIRECT_HOLDERS;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.RETRY_FREE;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.RETRY_TELL;
 import static io.gpupool.server.lease.lifecycle.LeaseEffect.TELL_HOME;
+import static io.gpupool.server.lease.lifecycle.LeaseEffect.UNLIST;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.ANSWERS_FOR_HOLDER;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.HELD_ELSEWHERE;
 import static io.gpupool.server.lease.lifecycle.LeaseFact.HELD_HERE;
@@ -25,6 +27,7 @@ import static io.gpupool.server.lease.model.LeaseState.Phase.ENDING;
 import static io.gpupool.server.lease.model.LeaseState.Phase.GONE;
 import static io.gpupool.server.lease.model.LeaseState.Phase.GRACE;
 import static io.gpupool.server.lease.model.LeaseState.Phase.HELD;
+import static io.gpupool.server.lease.model.LeaseState.Phase.MOVED;
 import static io.gpupool.server.lease.model.LeaseState.Phase.RETURNING;
 
 import io.gpupool.server.lease.model.GraceReason;
@@ -81,6 +84,11 @@ final class LeaseStateMachine {
           Transition.from(HELD, LeaseEvent.SERVER_LEAVES)
               .when(REMOTE)
               .to(GONE, REDIRECT_HOLDERS, FORGET),
+          Transition.from(HELD, LeaseEvent.MOVED_AWAY)
+              .when(REMOTE)
+              .to(GONE, REDIRECT_HOLDERS, FORGET),
+          Transition.from(HELD, LeaseEvent.MOVED_AWAY)
+              .to(MOVED, UNLIST, REDIRECT_HOLDERS, END_SESSIONS),
           Transition.from(HELD, LeaseEvent.END)
               .to(ENDING, RECORD_END, NOTIFY_HOLDERS, END_SESSIONS),
           Transition.from(HELD, LeaseEvent.END_RECORDED).to(ENDING, NOTIFY_HOLDERS, END_SESSIONS),
@@ -92,6 +100,8 @@ final class LeaseStateMachine {
           Transition.from(RETURNING, LeaseEvent.TELL_DUE).toGrace(GraceReason.NOT_RENEWED),
           Transition.from(RETURNING, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
           Transition.from(RETURNING, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
+          Transition.from(RETURNING, LeaseEvent.MOVED_AWAY).when(REMOTE).to(GONE, FORGET),
+          Transition.from(RETURNING, LeaseEvent.MOVED_AWAY).to(MOVED, UNLIST, END_SESSIONS),
           Transition.from(RETURNING, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
           Transition.from(RETURNING, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
           Transition.from(GRACE, LeaseEvent.HOLDER_CAME).to(HELD, RECORD_HOLDER),
@@ -109,6 +119,8 @@ final class LeaseStateMachine {
               .toGrace(GraceReason.NOT_RENEWED),
           Transition.from(GRACE, LeaseEvent.RECONCILED).when(HELD_ELSEWHERE).to(HELD),
           Transition.from(GRACE, LeaseEvent.SERVER_LEAVES).when(REMOTE).to(GONE, FORGET),
+          Transition.from(GRACE, LeaseEvent.MOVED_AWAY).when(REMOTE).to(GONE, FORGET),
+          Transition.from(GRACE, LeaseEvent.MOVED_AWAY).to(MOVED, UNLIST, END_SESSIONS),
           Transition.from(GRACE, LeaseEvent.END).to(ENDING, RECORD_END, END_SESSIONS),
           Transition.from(GRACE, LeaseEvent.END_RECORDED).to(ENDING, END_SESSIONS),
           Transition.from(ENDING, LeaseEvent.HOLDER_CAME).to(ENDING, NOTIFY_HOLDERS),
@@ -116,7 +128,11 @@ final class LeaseStateMachine {
           Transition.from(ENDING, LeaseEvent.SESSIONS_GONE).to(ENDING, FREE),
           Transition.from(ENDING, LeaseEvent.FREED).to(GONE, FORGET, ANNOUNCE_ROOM),
           Transition.from(ENDING, LeaseEvent.NOT_FREED).to(ENDING, RETRY_FREE),
-          Transition.from(ENDING, LeaseEvent.FREE_DUE).to(ENDING, FREE));
+          Transition.from(ENDING, LeaseEvent.FREE_DUE).to(ENDING, FREE),
+          Transition.from(MOVED, LeaseEvent.SESSIONS_GONE).to(MOVED, FREE_FORMER),
+          Transition.from(MOVED, LeaseEvent.FREED).to(GONE, FORGET, ANNOUNCE_ROOM),
+          Transition.from(MOVED, LeaseEvent.NOT_FREED).to(MOVED, RETRY_FREE),
+          Transition.from(MOVED, LeaseEvent.FREE_DUE).to(MOVED, FREE_FORMER));
 
   private LeaseStateMachine() {}
 
@@ -150,6 +166,7 @@ final class LeaseStateMachine {
       case RETURNING -> new LeaseState.Returning();
       case GRACE -> row.grace() == null ? before : new LeaseState.Grace(row.grace());
       case ENDING -> ending(before, reason);
+      case MOVED -> new LeaseState.Moved();
       case GONE -> new LeaseState.Gone();
     };
   }
@@ -162,6 +179,7 @@ final class LeaseStateMachine {
       case LeaseState.Held held -> new LeaseState.Ending(reason);
       case LeaseState.Returning returning -> new LeaseState.Ending(reason);
       case LeaseState.Grace grace -> new LeaseState.Ending(reason);
+      case LeaseState.Moved moved -> new LeaseState.Ending(reason);
       case LeaseState.Gone gone -> new LeaseState.Ending(reason);
     };
   }

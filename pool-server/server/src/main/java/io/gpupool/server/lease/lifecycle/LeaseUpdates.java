@@ -14,6 +14,7 @@ import io.gpupool.server.placement.Partition;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.GrantRecord.PartRecord;
 import io.gpupool.server.records.LeaseChange;
+import io.gpupool.server.records.MoveRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.ServerEntry;
@@ -98,6 +99,11 @@ public final class LeaseUpdates {
                   .map(why -> ": " + why)
                   .orElse("")
               + "; ask for a new one");
+    }
+    if (transaction.get(RecordTypes.MOVES, id.text()).filter(MoveRecord::isPreparing).isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.IN_USE,
+          "lease " + id + " is being moved to another GPU; change it once it has moved");
     }
     List<PartRecord> parts = new ArrayList<>();
     for (PartRecord part : before.parts()) {

@@ -9,6 +9,7 @@ public sealed interface LeaseState {
     RETURNING,
     GRACE,
     ENDING,
+    MOVED,
     GONE
   }
 
@@ -18,7 +19,7 @@ public sealed interface LeaseState {
   default boolean isAlive() {
     return switch (phase()) {
       case HELD, RETURNING, GRACE -> true;
-      case ENDING, GONE -> false;
+      case ENDING, MOVED, GONE -> false;
     };
   }
 
@@ -54,6 +55,14 @@ public sealed interface LeaseState {
     @Override
     public Phase phase() {
       return Phase.ENDING;
+    }
+  }
+
+  /** The lease goes on with another GPU; what it had here is free once its workers are dead. */
+  record Moved() implements LeaseState {
+    @Override
+    public Phase phase() {
+      return Phase.MOVED;
     }
   }
 

@@ -4,7 +4,6 @@ package io.gpupool.server.lease.queue;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.QueueScheduler.Decision;
-import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.rejection.RejectionReason;
 
@@ -22,10 +21,6 @@ record QueueExplainer(Capacity capacity, LeaseService leases) {
   }
 
   private RejectionReason noCapacity(Decision.NoCapacity decision, LeaseSpec spec) {
-    Offer best = decision.noCapacity().best();
-    return capacity.isDraining(best.gpu().server())
-        ? new RejectionReason.ServersDraining(best.part(best.free()))
-        : new Shortage(decision.noCapacity(), spec)
-            .reason(leases.all(), capacity.division(best.gpu()).partitions());
+    return new Shortage(decision.noCapacity(), spec).reason(capacity, leases.all());
   }
 }

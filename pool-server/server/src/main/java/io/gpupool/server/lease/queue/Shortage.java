@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.queue;
 
+import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.LeasePod;
@@ -20,11 +21,19 @@ import java.util.Optional;
  * A shortage of room for a request. Its reason names nobody whom the caller may not see. Used by
  * the control thread.
  */
-record Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
+public record Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
   private static final int MOST_NAMED = 3;
 
+  /** Returns why there is no room: servers drain, or leases have it. */
+  public RejectionReason reason(Capacity capacity, Collection<Lease> leases) {
+    Gpu gpu = noCapacity.best().gpu();
+    return capacity.isDraining(gpu.server())
+        ? new RejectionReason.ServersDraining(noCapacity.best().part(noCapacity.best().free()))
+        : reason(leases, capacity.division(gpu).partitions());
+  }
+
   /**
-   * Returns why there is no room.
+   * Returns who has the room.
    *
    * @param partitions of the GPU of the best offer
    */

@@ -28,28 +28,34 @@ record EndCommit(Transaction transaction, Audit audit) {
       if (transaction.get(RecordTypes.HOLDS, id.text()).isPresent()) {
         transaction.delete(RecordTypes.HOLDS, id.text());
       }
+      if (transaction.get(RecordTypes.MOVES, id.text()).filter(m -> !m.isUnderWay()).isPresent()) {
+        transaction.delete(RecordTypes.MOVES, id.text());
+      }
     } else if (!left.equals(grant)) {
       transaction.put(RecordTypes.GRANTS, id.text(), left);
     }
     return !grant.isEnding();
   }
 
+  /** Frees what a lease has of one GPU. */
+  void free(LeaseId id, String gpu) {
+    transaction
+        .get(RecordTypes.DIVISIONS, gpu)
+        .map(division -> division.release(id))
+        .ifPresent(after -> {
+          if (after.equals(Division.UNDIVIDED)) {
+            transaction.delete(RecordTypes.DIVISIONS, gpu);
+          } else {
+            transaction.put(RecordTypes.DIVISIONS, gpu, after);
+          }
+        });
+  }
+
   private void free(LeaseId id, GrantRecord grant, Predicate<String> servers) {
     for (GrantRecord.PartRecord part : grant.parts()) {
-      String key = part.gpu().text();
-      if (!servers.test(part.gpu().server())) {
-        continue;
+      if (servers.test(part.gpu().server())) {
+        free(id, part.gpu().text());
       }
-      transaction
-          .get(RecordTypes.DIVISIONS, key)
-          .map(division -> division.release(id))
-          .ifPresent(after -> {
-            if (after.equals(Division.UNDIVIDED)) {
-              transaction.delete(RecordTypes.DIVISIONS, key);
-            } else {
-              transaction.put(RecordTypes.DIVISIONS, key, after);
-            }
-          });
     }
     ResourceUsage less = grant.use().minus(grant.without(servers).use());
     Optional<ResourceUsage> use = transaction.get(RecordTypes.USAGES, grant.tenant());

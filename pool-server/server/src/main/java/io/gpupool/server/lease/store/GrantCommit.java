@@ -50,6 +50,13 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     }
   }
 
+  /** Takes a part beside what a lease has, and counts it for nobody. */
+  void takeBeside(LeaseId id, Part part) throws RefusedException {
+    requireServer(part.gpu().server());
+    requireOpen(part.gpu());
+    take(id, part);
+  }
+
   /** Another server's GPUs are granted only while it is alive. */
   private void requireServer(String name) throws RefusedException {
     if (!members.isThis(name) && transaction.get(RecordTypes.SERVERS, name).isEmpty()) {

@@ -45,6 +45,7 @@ public final class LeaseStore {
   private final Timers timers;
   private final String server;
   private final IdAllocator ids;
+  private final MoveStore moves;
 
   public LeaseStore(
       RecordStore records, Audit audit, Members members, Timers timers, String server) {
@@ -54,6 +55,7 @@ public final class LeaseStore {
     this.timers = timers;
     this.server = server;
     ids = new IdAllocator(records, "lease");
+    moves = new MoveStore(records, audit, members);
   }
 
   public LeaseId nextId() throws StateException {
@@ -126,6 +128,11 @@ public final class LeaseStore {
       return grant.isPresent()
           && new EndCommit(transaction, audit).end(id, grant.get(), dead, Principal.POOL, reason);
     });
+  }
+
+  /** The moves of leases to other GPUs. */
+  public MoveStore moves() {
+    return moves;
   }
 
   /** This server's name. */

@@ -63,12 +63,18 @@ class LeaseStateMachineTest {
       if (before.phase() == Phase.ENDING) {
         assertThat(to).isIn(Phase.ENDING, Phase.GONE);
       }
+      if (before.phase() == Phase.MOVED) {
+        assertThat(to).isIn(Phase.MOVED, Phase.GONE);
+        assertThat(step.effects())
+            .as("the lease goes on elsewhere")
+            .doesNotContain(LeaseEffect.RECORD_END, LeaseEffect.FREE);
+      }
       if (to != before.phase()) {
         assertThat(step.effects().contains(LeaseEffect.FORGET)).isEqualTo(to == Phase.GONE);
         assertThat(step.effects().contains(LeaseEffect.START_GRACE)).isEqualTo(to == Phase.GRACE);
         // Sessions may end at once, which is an event of its own.
         assertThat(step.effects().indexOf(LeaseEffect.END_SESSIONS))
-            .isEqualTo(to == Phase.ENDING ? step.effects().size() - 1 : -1);
+            .isEqualTo(to == Phase.ENDING || to == Phase.MOVED ? step.effects().size() - 1 : -1);
       }
       if (event == LeaseEvent.HOLDER_CAME && before.isAlive()) {
         assertThat(to).isEqualTo(Phase.HELD);
@@ -137,6 +143,13 @@ class LeaseStateMachineTest {
           ENDING    | NOT_FREED       | -                               | ENDING    | RETRY_FREE
           ENDING    | FREE_DUE        | -                               | ENDING    | FREE
           ENDING    | FREED           | -                               | GONE      | FORGET ANNOUNCE_ROOM
+          HELD      | MOVED_AWAY      | REMOTE HELD_HERE                | GONE      | REDIRECT_HOLDERS FORGET
+          HELD      | MOVED_AWAY      | HOME HELD_HERE                  | MOVED     | UNLIST REDIRECT_HOLDERS END_SESSIONS
+          GRACE     | MOVED_AWAY      | HOME                            | MOVED     | UNLIST END_SESSIONS
+          ENDING    | MOVED_AWAY      | HOME                            | ENDING    | -
+          MOVED     | HOLDER_CAME     | HELD_HERE                       | MOVED     | -
+          MOVED     | SESSIONS_GONE   | -                               | MOVED     | FREE_FORMER
+          MOVED     | FREED           | -                               | GONE      | FORGET ANNOUNCE_ROOM
           GONE      | GRACE_OVER      | -                               | GONE      | -
           GONE      | HOLDER_CAME     | HELD_HERE                       | GONE      | -
           """)
@@ -201,6 +214,7 @@ class LeaseStateMachineTest {
       case RETURNING -> new LeaseState.Returning();
       case GRACE -> new LeaseState.Grace(GraceReason.HOLDER_LEFT);
       case ENDING -> new LeaseState.Ending(REASON);
+      case MOVED -> new LeaseState.Moved();
       case GONE -> new LeaseState.Gone();
     };
   }

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.server.lease.move;
+
+import io.gpupool.runtime.RandomHex;
+import io.gpupool.runtime.Timers;
+import io.gpupool.server.capacity.Capacity;
+import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.identity.HolderName;
+import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.lease.queue.Shortage;
+import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.placement.GpuRequirements;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.placement.Placement;
+import io.gpupool.server.placement.Placement.Offer;
+import io.gpupool.server.placement.Placement.Outcome;
+import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.GrantRecord.PartRecord;
+import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.records.MoveRecord;
+import io.gpupool.server.rejection.RefusedException;
+import io.gpupool.server.rejection.RejectionReason;
+import io.gpupool.server.state.StateException;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests to move leases to other GPUs. A move that is begun is recorded; the servers of both
+ * GPUs do the rest. Owned by the control thread.
+ */
+public final class LeaseMoves {
+  /** How long a move may take. */
+  public static final long LIMIT_MILLIS = 120_000;
+
+  private static final int ID_BYTES = 8;
+
+  private final LeaseStore store;
+  private final LeaseService leases;
+  private final Capacity capacity;
+  private final Timers timers;
+  private final ServerKinds kinds;
+  private final SecureRandom random = new SecureRandom();
+
+  /** Of a server's pool. */
+  public LeaseMoves(
+      LeaseStore store,
+      LeaseService leases,
+      Capacity capacity,
+      Timers timers,
+      ServerKinds.Kind own) {
+    this.store = store;
+    this.leases = leases;
+    this.capacity = capacity;
+    this.timers = timers;
+    kinds = new ServerKinds(capacity.members(), own);
+  }
+
+  /**
+   * A move that has begun.
+   *
+   * @param id of the move
+   */
+  public record Begun(LeaseId lease, String id, Part from, Part to) {}
+
+  /** Begins to move a lease that the principal may use. */
+  public Begun begin(String lease, Destination to, Principal principal)
+      throws RefusedException, StateException {
+    LeaseId id = new LeaseId(lease);
+    GrantRecord grant =
+        store
+            .get(id)
+            .filter(found -> principal.mayUse(found.tenant()))
+            .orElseThrow(() -> unknown(lease));
+    requireMovable(id, grant);
+    PartRecord part = grant.parts().getFirst();
+    Gpu gpu = capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu().server()));
+    Part from = new Part(gpu, part.partition(), part.share(), part.hard());
+    Part target = place(id, from, to, grant, principal);
+    MoveRecord move =
+        new MoveRecord(
+            RandomHex.of(random, ID_BYTES),
+            part.gpu(),
+            new PartRecord(
+                GpuKey.of(target.gpu()),
+                target.partition(),
+                target.share(),
+                target.hard(),
+                part.milliGpus()),
+            timers.wallMillis() + LIMIT_MILLIS,
+            null,
+            MoveRecord.Phase.PREPARING,
+            MoveRecord.Result.NONE,
+            List.of());
+    store.moves().begin(id, move, target, principal);
+    return new Begun(id, move.id(), from, target);
+  }
+
+  private void requireMovable(LeaseId id, GrantRecord grant) throws RefusedException {
+    if (grant.isEnding() || grant.parts().isEmpty()) {
+      throw refused("lease " + id + " is ending; ask for a new one");
+    }
+    if (grant.parts().size() > 1) {
+      throw refused(
+          "lease "
+              + id
+              + " has "
+              + grant.parts().size()
+              + " GPUs; gpupool moves only leases of one GPU yet");
+    }
+    if (grant.limits().resumeWindowMillis() == 0) {
+      throw refused(
+          "lease "
+              + id
+              + " has a resume window of 0, so its programs end with their connections; ask for a"
+              + " lease with a resume window");
+    }
+    Optional<MoveRecord> move = store.moves().get(id).filter(MoveRecord::isUnderWay);
+    if (move.isPresent()) {
+      throw refused(
+          "lease "
+              + id
+              + (move.get().isPreparing()
+                  ? " is being moved already; wait for that move to end"
+                  : " was moved a moment ago; wait until what it had before is free"));
+    }
+  }
+
+  /** Chooses the GPU, by the rules of new leases. */
+  private Part place(LeaseId id, Part from, Destination to, GrantRecord grant, Principal principal)
+      throws RefusedException {
+    requireServers(id, from.gpu(), to);
+    List<Offer> offers =
+        capacity.snapshot().stream()
+            .filter(offer -> to.accepts(offer.gpu()) && !offer.gpu().equals(from.gpu()))
+            .toList();
+    if (offers.isEmpty()) {
+      throw refused(
+          "lease "
+              + id
+              + " is on "
+              + from.gpu().label()
+              + (to.ordinal() != null ? " already" : ", and that server has no other GPU"));
+    }
+    List<Offer> alike = offers.stream().filter(offer -> isAlike(offer.gpu(), from.gpu())).toList();
+    if (alike.isEmpty()) {
+      throw unlike(from.gpu(), to, offers.getFirst());
+    }
+    GpuRequirements requirements = requirements(from, alike);
+    return switch (Placement.place(requirements, grant.tenant(), alike)) {
+      case Outcome.Placed placed -> placed.parts().getFirst();
+      case Outcome.Unsatisfiable(RejectionReason reason) -> throw refused(reason);
+      case Outcome.NoCapacity full -> {
+        requireHealthy(full.best().gpu());
+        LeaseSpec spec =
+            new LeaseSpec(
+                requirements, 0, 0, grant.owner(), principal, grant.limits(), grant.leaseClass());
+        throw refused(new Shortage(full, spec).reason(capacity, leases.all()));
+      }
+    };
+  }
+
+  /** A lease of a partition stays in one of that name, if there is one. */
+  private static GpuRequirements requirements(Part from, List<Offer> offers) {
+    @Nullable String partition =
+        offers.stream().anyMatch(offer -> Objects.equals(offer.partition(), from.partition()))
+            ? from.partition()
+            : null;
+    return new GpuRequirements(
+        1,
+        new GpuRequirements.Size.Memory(from.share().memoryBytes()),
+        from.share().computeBasisPoints(),
+        List.of(),
+        partition,
+        from.hard(),
+        false,
+        false);
+  }
+
+  private static RefusedException unlike(Gpu from, Destination to, Offer there) {
+    RejectionReason reason =
+        new RejectionReason.NoMatch(
+            List.of(
+                "cc=" + from.computeCapability(), "model=" + from.name(), "server=" + to.server()),
+            there.part(there.gpu().whole()));
+    return new RefusedException(
+        RefusedException.Why.IN_USE,
+        reason.text()
+            + "; the lease is on "
+            + from.name()
+            + ", cc "
+            + from.computeCapability()
+            + ", and moves only to another such GPU",
+        reason);
+  }
+
+  private static boolean isAlike(Gpu gpu, Gpu other) {
+    return gpu.name().equals(other.name())
+        && gpu.computeCapability().equals(other.computeCapability());
+  }
+
+  private void requireServers(LeaseId id, Gpu from, Destination to) throws RefusedException {
+    if (capacity.gpus().stream().noneMatch(to::accepts)) {
+      throw new RefusedException(
+          RefusedException.Why.NOT_FOUND,
+          "there is no GPU "
+              + to
+              + "; name a server of the pool, such as "
+              + from.server()
+              + ", and perhaps one of its GPUs: "
+              + from.server()
+              + "/0");
+    }
+    for (String server : List.of(from.server(), to.server())) {
+      if (!capacity.members().lives(server)) {
+        throw gone(id, server);
+      }
+    }
+    Optional<String> difference = kinds.difference(from.server(), to.server());
+    if (difference.isPresent()) {
+      throw refused("lease " + id + " cannot move to " + to + ": " + difference.get());
+    }
+  }
+
+  private void requireHealthy(Gpu gpu) throws RefusedException {
+    var fault = capacity.ailment(gpu);
+    if (fault.isPresent()) {
+      throw refused(gpu.label() + " grants nothing: " + fault.get().problem());
+    }
+  }
+
+  private static RefusedException refused(String message) {
+    return new RefusedException(RefusedException.Why.IN_USE, message);
+  }
+
+  private static RefusedException refused(RejectionReason reason) {
+    return new RefusedException(RefusedException.Why.IN_USE, reason.text(), reason);
+  }
+
+  private static RefusedException gone(LeaseId id, String server) {
+    return refused(
+        "server "
+            + server
+            + " is not in the pool now; lease "
+            + id
+            + " can move once it has come back");
+  }
+
+  private static RefusedException unknown(String id) {
+    return new RefusedException(
+        RefusedException.Why.NOT_FOUND,
+        "there is no lease '" + HolderName.plain(id) + "' of yours; it may have ended");
+  }
+}
