@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The first message of a client on a call stream, and of a pool-server on a connection that it
- * makes for a worker to another worker of the same program.
+ * makes for a worker to another worker.
  *
  * <pre>
  *  0                  8            10           12      14     16             32              64
@@ -21,27 +21,40 @@ import org.jspecify.annotations.Nullable;
  *
  * flags 0: of a program. flags 1: of a peer, whose place among the program's links is {@code link};
  * then the key is the session's peer key. flags 2: of a program whose former connection broke; then
- * the key is a resume key. Without flags 1, the link is 0.
+ * the key is a resume key. flags 3: of a pool-server that moves the session; then the key is a move
+ * key, and a {@link TextMessage} follows. Without flags 1, the link is 0.
  *
  * @param versionMin lowest call-stream version the client speaks
  * @param versionMax highest call-stream version the client speaks
- * @param link the link of the worker for which the connection is made; null: the program's own
- * @param resumes whether the session had a connection of its program before
+ * @param purpose of the connection
+ * @param link the link of the worker for which the connection is made; null: it is none of a peer
+ * @param message about a session that moves; null: it does not move, or the message is to come
  */
 public record ClientHello(
     int versionMin,
     int versionMax,
+    Purpose purpose,
     @Nullable Integer link,
-    boolean resumes,
     SessionId session,
-    SessionKey key) {
+    SessionKey key,
+    @Nullable TextMessage message) {
   public static final int BYTES = 64;
 
   /** The number of servers that the GPUs of one program can be on. */
   public static final int MAX_LINKS = 16;
 
-  private static final int PEER = 1;
-  private static final int RESUME = 2;
+  /** The purposes of connections, in the order of their numbers. */
+  public enum Purpose {
+    /** A program connects to a session that was opened. */
+    BEGIN,
+    /** A worker connects to another one of the same program. */
+    PEER,
+    /** A program connects to its session again. */
+    RESUME,
+    /** A session moves to another worker. */
+    MOVE
+  }
+
   private static final int MAGIC_BYTES = 8;
   private static final int VERSION_MIN_OFFSET = 8;
   private static final int VERSION_MAX_OFFSET = 10;
@@ -53,18 +66,39 @@ public record ClientHello(
 
   /** Returns the hello of a program. */
   public ClientHello(int versionMin, int versionMax, SessionId session, SessionKey key) {
-    this(versionMin, versionMax, null, false, session, key);
+    this(versionMin, versionMax, Purpose.BEGIN, null, session, key, null);
   }
 
   /** Returns the hello of a pool-server for the worker of a link. */
   public ClientHello(int versionMin, int versionMax, int link, SessionId session, SessionKey key) {
-    this(versionMin, versionMax, link, false, session, key);
+    this(versionMin, versionMax, Purpose.PEER, link, session, key, null);
   }
 
   /** Returns the hello of a program that resumes its session. */
   public static ClientHello resuming(
       int versionMin, int versionMax, SessionId session, SessionKey resumeKey) {
-    return new ClientHello(versionMin, versionMax, null, true, session, resumeKey);
+    return new ClientHello(versionMin, versionMax, Purpose.RESUME, null, session, resumeKey, null);
+  }
+
+  /** Returns the hello of a pool-server that moves a session. */
+  public static ClientHello moving(
+      int versionMin, int versionMax, SessionId session, SessionKey moveKey, TextMessage message) {
+    return new ClientHello(versionMin, versionMax, Purpose.MOVE, null, session, moveKey, message);
+  }
+
+  /** Returns the hello with the message that follows it. */
+  public ClientHello with(TextMessage following) {
+    return new ClientHello(versionMin, versionMax, purpose, link, session, key, following);
+  }
+
+  /** Returns whether the session had a connection of its program before. */
+  public boolean resumes() {
+    return purpose == Purpose.RESUME;
+  }
+
+  /** Returns whether a message follows, as the session moves. */
+  public boolean moves() {
+    return purpose == Purpose.MOVE;
   }
 
   /** Returns whether these bytes can be the start of a hello; lets strangers be cut off early. */
@@ -83,24 +117,29 @@ public record ClientHello(
     return link == null ? OptionalInt.empty() : OptionalInt.of(link);
   }
 
-  private int flags() {
-    return link != null ? PEER : resumes ? RESUME : 0;
+  /** Leaves the message out, which has keys. */
+  @Override
+  public String toString() {
+    return "ClientHello[" + purpose + " " + session.brief() + "]";
   }
 
+  /** Returns the bytes to send, with those of the message. */
   public byte[] encode() {
-    return ByteBuffer.allocate(BYTES)
+    byte[] following = message == null ? new byte[0] : message.encode();
+    return ByteBuffer.allocate(BYTES + following.length)
         .order(ByteOrder.LITTLE_ENDIAN)
         .put(MAGIC)
         .putShort((short) versionMin)
         .putShort((short) versionMax)
-        .putShort((short) flags())
+        .putShort((short) purpose.ordinal())
         .putShort((short) peerLink().orElse(0))
         .put(session.bytes())
         .put(key.bytes())
+        .put(following)
         .array();
   }
 
-  /** Parses {@link #BYTES} bytes. */
+  /** Parses {@link #BYTES} bytes; a message that follows is not among them. */
   public static ClientHello decode(byte[] bytes) throws WireException {
     if (bytes.length != BYTES) {
       throw new WireException("handshake has " + bytes.length + " bytes instead of " + BYTES);
@@ -111,7 +150,8 @@ public record ClientHello(
     }
     int flags = Short.toUnsignedInt(buffer.getShort(FLAGS_OFFSET));
     int link = Short.toUnsignedInt(buffer.getShort(LINK_OFFSET));
-    if (flags > RESUME || (flags == PEER ? link >= MAX_LINKS : link != 0)) {
+    boolean isPeer = flags == Purpose.PEER.ordinal();
+    if (flags >= Purpose.values().length || (isPeer ? link >= MAX_LINKS : link != 0)) {
       throw new WireException("handshake asks for features that this version does not know");
     }
     int min = Short.toUnsignedInt(buffer.getShort(VERSION_MIN_OFFSET));
@@ -122,9 +162,10 @@ public record ClientHello(
     return new ClientHello(
         min,
         max,
-        flags == PEER ? link : null,
-        flags == RESUME,
+        Purpose.values()[flags],
+        isPeer ? link : null,
         SessionId.ofBytes(Arrays.copyOfRange(bytes, SESSION_OFFSET, KEY_OFFSET)),
-        SessionKey.ofBytes(Arrays.copyOfRange(bytes, KEY_OFFSET, BYTES)));
+        SessionKey.ofBytes(Arrays.copyOfRange(bytes, KEY_OFFSET, BYTES)),
+        null);
   }
 }

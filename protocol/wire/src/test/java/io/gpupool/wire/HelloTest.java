@@ -4,6 +4,7 @@ package io.gpupool.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -11,6 +12,19 @@ import org.junit.jupiter.api.Test;
 class HelloTest {
   private static final SessionId SESSION =
       new SessionId(new UUID(0x0102030405060708L, 0x090a0b0c0d0e0f10L));
+
+  @Test
+  void clientHello_ofASessionThatMoves_isFollowedByItsMessage() throws Exception {
+    TextMessage message = TextMessage.ofType("moving").put("move", "1").build();
+    byte[] bytes =
+        ClientHello.moving(1, 1, SESSION, SessionKey.ofBytes(new byte[32]), message).encode();
+    ClientHello read = ClientHello.decode(Arrays.copyOf(bytes, ClientHello.BYTES));
+    assertThat(read.moves()).isTrue();
+    assertThat(read.message()).isNull();
+    assertThat(Arrays.copyOfRange(bytes, ClientHello.BYTES, bytes.length))
+        .isEqualTo(message.encode());
+    assertThat(read.with(message).message()).isEqualTo(message);
+  }
 
   @Test
   void clientHello_encode_goldenBytes() throws Exception {
@@ -56,7 +70,7 @@ class HelloTest {
   void clientHello_unknownFlagsOrVersionRange_isRefused() throws Exception {
     byte[] bytes = new ClientHello(1, 1, SESSION, SessionKey.ofBytes(new byte[32])).encode();
     byte[] flags = bytes.clone();
-    for (int unknown : new int[] {3, 4, 128}) {
+    for (int unknown : new int[] {4, 5, 128}) {
       flags[12] = (byte) unknown;
       assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
     }

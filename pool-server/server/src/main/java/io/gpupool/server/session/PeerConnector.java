@@ -42,12 +42,12 @@ final class PeerConnector {
 
   private static final int RANDOM_BYTES = 32;
 
-  private final PeerDialer dialer;
+  private final ServerDialer dialer;
   private final Timers timers;
   private final Executor control;
   private final SecureRandom random = new SecureRandom();
 
-  PeerConnector(PeerDialer dialer, Timers timers, Executor control) {
+  PeerConnector(ServerDialer dialer, Timers timers, Executor control) {
     this.dialer = dialer;
     this.timers = timers;
     this.control = control;

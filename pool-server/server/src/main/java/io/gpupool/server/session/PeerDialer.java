@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * A dialer of the call-stream ports of the pool's other servers. Their addresses come from the
  * pool, never from a program or worker. Called by the control thread.
  */
-public final class PeerDialer {
+public final class PeerDialer implements ServerDialer {
   private final Members members;
   private final EventLoopGroup loops;
   private final @Nullable TlsContext tls;
@@ -41,14 +41,9 @@ public final class PeerDialer {
     this.tls = tls;
   }
 
-  /**
-   * Connects to a server and says hello.
-   *
-   * @param resumable whether there may be another connection if this one breaks
-   * @return what a worker gets of the connection, which the caller must close; fails with a message
-   *     for people. Completed on any thread.
-   */
-  CompletableFuture<FileDescriptor> dial(String server, ClientHello hello, boolean resumable) {
+  @Override
+  public CompletableFuture<FileDescriptor> dial(
+      String server, ClientHello hello, boolean resumable) {
     ServerEntry entry = members.others().get(server);
     if (entry == null) {
       return CompletableFuture.failedFuture(

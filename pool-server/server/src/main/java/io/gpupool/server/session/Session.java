@@ -14,7 +14,6 @@ import io.gpupool.server.worker.ClaimedWorker;
 import io.gpupool.server.worker.Worker;
 import io.gpupool.server.worker.WorkerSession;
 import io.gpupool.transport.Detaching;
-import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ElapsedTime;
 import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.ServerHello;
@@ -28,11 +27,10 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.slf4j.event.Level;
-import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * One program process on one lease, and the worker that serves it. Owned by the control thread.
@@ -65,20 +63,18 @@ public final class Session implements LeasedSession, WorkerSession {
   private final SessionId id;
   private final Lease lease;
   private final int slot;
-  private final HolderName client;
-  private final DriverEnvironment environment;
-  private final Principal principal;
+  private final SessionProgram program;
   private final SessionPast past;
   private final SessionJoining joining;
   private final SessionRecording recording;
   private final Timers timers;
   private final Executor control;
-  private final BiConsumer<Session, TextMessage> onPeerAsked;
+  private final BiConsumer<Session, TextMessage> onConnection;
   private final LeaseExports exports;
   private final SessionCache cache;
   private final ServerMetrics metrics;
   private final Resumption resumption;
-  private final Runnable onGone;
+  private final Consumer<Session> onGone;
 
   private final PeerAttempts peers = new PeerAttempts();
 
@@ -101,20 +97,18 @@ public final class Session implements LeasedSession, WorkerSession {
       SessionProgram program,
       SessionServices services,
       LeaseExports exports,
-      Runnable onGone,
+      Consumer<Session> onGone,
       SessionPast past) {
     this.keys = keys;
     id = keys.id();
     this.lease = lease;
     this.slot = slot;
-    client = program.name();
-    environment = program.environment();
-    principal = program.principal();
+    this.program = program;
     joining = new SessionJoining(services.starts(), services.timers());
     recording = new SessionRecording(services.records(), services.timers());
     timers = services.timers();
     control = services.control();
-    onPeerAsked = services.onPeerAsked();
+    onConnection = services.onConnection();
     cache = services.cache();
     metrics = services.metrics();
     resumption = new Resumption(lease.resumeWindowMillis(), timers);
@@ -141,14 +135,7 @@ public final class Session implements LeasedSession, WorkerSession {
           resumption.lost(claimed.reason(), this::end, millis);
         });
     metrics.add(Metric.SESSIONS_TAKEN_OVER, 1, lease.tenant());
-    sessionLog(Level.INFO)
-        .log(
-            "lease {} session {}: took over worker {} of {} ({})",
-            lease.id(),
-            id.brief(),
-            workerPid(),
-            client,
-            state == State.ATTACHED ? "attached" : "disconnected");
+    log(": took over worker " + workerPid() + " of " + client() + " (" + stateText() + ")");
   }
 
   public SessionId id() {
@@ -174,7 +161,11 @@ public final class Session implements LeasedSession, WorkerSession {
 
   /** The process that opened the session. */
   public HolderName client() {
-    return client;
+    return program.name();
+  }
+
+  SessionProgram program() {
+    return program;
   }
 
   /** Has the program's first connection sealed. */
@@ -195,11 +186,6 @@ public final class Session implements LeasedSession, WorkerSession {
   /** Has the connection that the latest resume key opens sealed. */
   void sealNext(SealSecret secret) {
     resumption.seal(secret);
-  }
-
-  /** The principal that opened the session. */
-  Principal principal() {
-    return principal;
   }
 
   /** Returns the connections of its worker with those of its program's other links. */
@@ -278,15 +264,15 @@ public final class Session implements LeasedSession, WorkerSession {
     }
     state = State.JOINING;
     joining.awaitWorker(
-        stream, lease.tenant(), environment, taken -> begin(taken, stream, version), this::end);
+        stream,
+        lease.tenant(),
+        program.environment(),
+        taken -> begin(taken, stream, version),
+        this::end);
   }
 
   private void begin(Worker taken, CallStream stream, int version) {
-    worker = taken;
-    taken.assign(
-        this,
-        SessionAssignment.message(this, environment, taken),
-        List.of(lease.ledger()::share, lease.time()::share));
+    assign(taken, this, false);
     taken.whenLinked(() -> {
       if (state != State.JOINING) {
         return;
@@ -297,6 +283,34 @@ public final class Session implements LeasedSession, WorkerSession {
           .whenComplete(
               (fd, failure) -> control.execute(() -> accepted(fd, stream.isLocal(), failure)));
     });
+  }
+
+  /**
+   * Takes a worker and gives it its assignment.
+   *
+   * @param serving what the worker serves for now: the session, or its arrival
+   * @param restores whether the worker is to restore what it had at another one
+   */
+  void assign(Worker taken, WorkerSession serving, boolean restores) {
+    worker = taken;
+    taken.assign(
+        serving,
+        SessionAssignment.message(this, taken, restores),
+        List.of(lease.ledger()::share, lease.time()::share));
+  }
+
+  /** Goes on with the worker that has restored it, and waits for its program. */
+  void arrive() {
+    worker().serve(this);
+    state = State.DISCONNECTED;
+    recording.write(this, past);
+    resumption.lost("its lease was moved", this::end);
+  }
+
+  /** Ends here, as its lease has moved; nothing is told to its program. */
+  void leave(String reason) {
+    recording.delete(this);
+    end(reason);
   }
 
   /** Runs once it is certain whether the program is connected. */
@@ -367,11 +381,7 @@ public final class Session implements LeasedSession, WorkerSession {
         lease.time().note(timers.nowNanos());
         lease.noteWork(timers.nowNanos());
       }
-      case "peer" -> {
-        if (isServed()) {
-          onPeerAsked.accept(this, message);
-        }
-      }
+      case "peer", "moved", "moveFailed" -> onConnection.accept(this, message);
       case "disconnected" -> disconnected(message);
       case "resumed" -> resumed();
       case "share" -> exports.onMessage(this, message);
@@ -389,14 +399,10 @@ public final class Session implements LeasedSession, WorkerSession {
     state = State.DISCONNECTED;
     resumption.lost(cause, this::end);
     metrics.add(Metric.SESSION_DISCONNECTS, 1, lease.tenant());
-    sessionLog(Level.INFO)
-        .log(
-            "lease {} session {}: lost the connection to {} ({}), which may come back within {}",
-            lease.id(),
-            id.brief(),
-            client,
-            cause,
-            new ElapsedTime(resumption.windowMillis()));
+    ElapsedTime window = new ElapsedTime(resumption.windowMillis());
+    log(
+        ": lost the connection to %s (%s), which may come back within %s"
+            .formatted(client(), cause, window));
   }
 
   /** The worker need not have noticed before that the former connection was lost. */
@@ -407,13 +413,7 @@ public final class Session implements LeasedSession, WorkerSession {
     if (state == State.ATTACHED) {
       metrics.add(Metric.SESSION_DISCONNECTS, 1, lease.tenant());
     }
-    sessionLog(Level.INFO)
-        .log(
-            "lease {} session {}: {} is connected again after {}",
-            lease.id(),
-            id.brief(),
-            client,
-            resumption.lostFor());
+    log(": " + client() + " is connected again after " + resumption.lostFor());
     state = State.ATTACHED;
     resumption.over();
     metrics.add(Metric.SESSION_RESUMES, 1, lease.tenant());
@@ -430,7 +430,7 @@ public final class Session implements LeasedSession, WorkerSession {
     if (state == State.ENDING) {
       return;
     }
-    sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
+    log(" ends: " + reason);
     state = State.ENDING;
     resumption.over();
     joining.end("the session has ended: " + reason);
@@ -438,7 +438,7 @@ public final class Session implements LeasedSession, WorkerSession {
     if (worker != null) {
       worker.end();
     } else {
-      control.execute(onGone);
+      control.execute(() -> onGone.accept(this));
     }
   }
 
@@ -453,13 +453,13 @@ public final class Session implements LeasedSession, WorkerSession {
               ? "its worker has exited"
               : expected ? "its program has left" : "its worker died, status " + status;
       if (expected) {
-        sessionLog(Level.INFO).log("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
+        log(" ends: " + reason);
       } else {
         LOG.error("lease {} session {} ends: {}", lease.id(), id.brief(), reason);
       }
       joining.end(reason + "; see the server's log");
     }
-    onGone.run();
+    onGone.accept(this);
   }
 
   private void accepted(FileDescriptor stream, boolean local, Throwable failure) {
@@ -467,14 +467,8 @@ public final class Session implements LeasedSession, WorkerSession {
       end("its program's connection broke: " + failure.getMessage());
     } else if (state == State.JOINING) {
       state = State.ATTACHED;
-      sessionLog(Level.INFO)
-          .log(
-              "lease {} session {}: {} attached to worker {}{}",
-              lease.id(),
-              id.brief(),
-              client,
-              workerPid(),
-              local ? " over a local socket" : "");
+      String how = local ? " over a local socket" : "";
+      log(": " + client() + " attached to worker " + workerPid() + how);
       // Before the program can do anything that would be lost without it.
       recording.write(this, past);
       worker().attach(stream, local, seal == null ? null : seal.secret());
@@ -485,12 +479,17 @@ public final class Session implements LeasedSession, WorkerSession {
     }
   }
 
-  /** A line of the log that has session, lease and tenant as fields, too. */
-  private LoggingEventBuilder sessionLog(Level level) {
-    return LOG.atLevel(level)
+  private String stateText() {
+    return state == State.ATTACHED ? "attached" : "disconnected";
+  }
+
+  /** Logs a line that has session, lease and tenant as fields, too. */
+  private void log(String text) {
+    LOG.atInfo()
         .addKeyValue("session", id.toString())
         .addKeyValue("lease", lease.id().text())
-        .addKeyValue("tenant", lease.tenant());
+        .addKeyValue("tenant", lease.tenant())
+        .log("lease {} session {}{}", lease.id(), id.brief(), text);
   }
 
   @Override

@@ -3,7 +3,6 @@ package io.gpupool.server.session;
 
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.worker.Worker;
-import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ScheduleSlot;
 import io.gpupool.wire.TextMessage;
 import java.util.List;
@@ -15,8 +14,12 @@ import org.jspecify.annotations.Nullable;
 final class SessionAssignment {
   private SessionAssignment() {}
 
-  /** Makes the message for the worker that a session has taken. */
-  static TextMessage message(Session session, DriverEnvironment environment, Worker taken) {
+  /**
+   * Makes the message for the worker that a session has taken.
+   *
+   * @param restores whether it is to restore the session from another worker
+   */
+  static TextMessage message(Session session, Worker taken, boolean restores) {
     Lease lease = session.lease();
     return TextMessage.ofType("assign")
         .putIfPresent("visible", taken.seesAssigned ? uuids(lease) : null)
@@ -29,8 +32,9 @@ final class SessionAssignment {
         .put("session", session.id().toString())
         .put("lease", lease.id().text())
         .put("program", session.client().toString())
-        .put("environment", environment.text())
+        .put("environment", session.program().environment().text())
         .put("slot", session.slot())
+        .putIfPresent("restore", restores ? "1" : null)
         .put("inbox", 1)
         .putIfPresent("resumeWindow", session.canResume() ? resumeWindow(session) : null)
         .put("addressSlot", Objects.requireNonNull(lease.topology().place()))

@@ -44,7 +44,7 @@ final class SessionRecording {
                 session.lease().id(),
                 session.slot(),
                 session.client(),
-                session.principal(),
+                session.program().principal(),
                 worker.get(),
                 session.lease().usage(session.slot(), nowNanos, nowMillis),
                 new SessionRecord.Past(
@@ -52,8 +52,11 @@ final class SessionRecording {
                     past.grantedBefore())));
   }
 
-  /** Deletes the record: the session is gone. */
+  /** Deletes the record that was written: the session is gone. */
   void delete(Session session) {
-    records.delete(session.id());
+    if (there) {
+      records.delete(session.id());
+      there = false;
+    }
   }
 }

@@ -12,13 +12,13 @@ import java.util.function.BiConsumer;
 /**
  * The services of a server that all its sessions use.
  *
- * @param onPeerAsked connects a worker to one at another server, as its message asks
+ * @param onConnection takes what a worker says of connections with other workers
  */
 record SessionServices(
     WorkerStartQueue starts,
     Timers timers,
     Executor control,
-    BiConsumer<Session, TextMessage> onPeerAsked,
+    BiConsumer<Session, TextMessage> onConnection,
     SessionCache cache,
     ServerMetrics metrics,
     SessionRecords records) {}

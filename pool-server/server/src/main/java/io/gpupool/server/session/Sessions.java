@@ -23,6 +23,7 @@ import io.gpupool.wire.SealSecret;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
+import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -49,6 +50,7 @@ public final class Sessions {
   private final Timers timers;
   private final SessionAdmission admission;
   private final PeerConnector peers;
+  private final SessionMoves moves;
   private final SessionServices services;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
@@ -61,7 +63,7 @@ public final class Sessions {
       WorkerPool workers,
       Timers timers,
       Executor control,
-      PeerDialer dialer,
+      ServerDialer dialer,
       SessionOptions options,
       SessionFiles files) {
     this.leases = leases;
@@ -69,27 +71,36 @@ public final class Sessions {
     this.timers = timers;
     admission = new SessionAdmission(options.limits(), options.memory(), timers);
     peers = new PeerConnector(dialer, timers, control);
+    moves = new SessionMoves(this, leases, dialer, timers, control);
     services =
         new SessionServices(
             new WorkerStartQueue(workers, options.limits().workerStarts()),
             timers,
             control,
-            peers::ask,
+            this::onConnection,
             new SessionCache(options.files(), control, files.disk()),
             leases.metrics(),
             files.records());
+  }
+
+  /** The moves of sessions to other GPUs. */
+  public SessionMoves moves() {
+    return moves;
+  }
+
+  private void onConnection(Session session, TextMessage message) {
+    if (!message.type().equals("peer")) {
+      moves.onMessage(session, message);
+    } else if (session.isServed()) {
+      peers.ask(session, message);
+    }
   }
 
   /** Opens a session on a lease that is not ending, if it is within all limits. */
   public Session open(
       Lease lease, HolderName client, Principal principal, DriverEnvironment environment)
       throws InvalidRequestException {
-    try {
-      admission.admit(lease, sessions.values());
-    } catch (InvalidRequestException e) {
-      leases.metrics().add(Metric.SESSIONS_REFUSED, 1, lease.tenant());
-      throw e;
-    }
+    admit(lease);
     int slot = lease.freeSlot().orElseThrow();
     SessionKeys keys = SessionKeys.random(random);
     Session session =
@@ -100,13 +111,61 @@ public final class Sessions {
             new SessionProgram(client, environment, principal),
             services,
             exportsOf(lease),
-            () -> gone(keys.id()),
+            this::gone,
             SessionPast.none(lease, timers.nowNanos()));
     sessions.put(keys.id(), session);
     session.awaitProgram();
     leases.metrics().add(Metric.SESSIONS_OPENED, 1, lease.tenant());
     lease.add(session);
     return session;
+  }
+
+  private void admit(Lease lease) throws InvalidRequestException {
+    try {
+      admission.admit(lease, sessions.values());
+    } catch (InvalidRequestException e) {
+      leases.metrics().add(Metric.SESSIONS_REFUSED, 1, lease.tenant());
+      throw e;
+    }
+  }
+
+  /**
+   * Makes a session that moves here. It is not among the sessions until {@link #add}.
+   *
+   * @param onGone hears that its worker is dead
+   */
+  Session expect(Lease lease, MovingSession moving, Runnable onGone)
+      throws InvalidRequestException {
+    admit(lease);
+    Session session =
+        new Session(
+            moving.keys(),
+            lease,
+            lease.freeSlot().orElseThrow(),
+            moving.program(),
+            services,
+            exportsOf(lease),
+            dead -> {
+              gone(dead);
+              onGone.run();
+            },
+            moving.past(lease, timers));
+    lease.add(session);
+    return session;
+  }
+
+  /** Adds a session that has moved here; another one of its name is one that it leaves. */
+  void add(Session session) {
+    sessions.put(session.id(), session);
+  }
+
+  /** Returns the sessions of a lease, whatever their states. */
+  List<Session> of(Lease lease) {
+    return sessions.values().stream().filter(session -> session.lease() == lease).toList();
+  }
+
+  WorkerStartQueue starts() {
+    return services.starts();
   }
 
   private LeaseExports exportsOf(Lease lease) {
@@ -136,7 +195,7 @@ public final class Sessions {
               new SessionProgram(record.client(), DriverEnvironment.NONE, record.principal()),
               services,
               exportsOf(lease),
-              () -> gone(record.keys().id()),
+              this::gone,
               SessionPast.of(record.past(), timers));
       sessions.put(record.keys().id(), session);
       lease.addTakenOver(session);
@@ -212,7 +271,7 @@ public final class Sessions {
                   + "; install the same gpupool version on both sides"));
       return;
     }
-    if (hello.peerLink().isPresent()) {
+    if (hello.peerLink().isPresent() || hello.moves()) {
       if (stream.isLocal()) {
         stream.refuse(NOT_OF_PROGRAM);
         return;
@@ -221,7 +280,11 @@ public final class Sessions {
         stream.refuse(TlsGate.NO_TLS);
         return;
       }
-      joinAsPeer(hello, stream, version);
+      if (hello.moves()) {
+        moves.accept(hello, stream, version);
+      } else {
+        joinAsPeer(hello, stream, version);
+      }
       return;
     }
     if (hello.resumes()) {
@@ -252,7 +315,7 @@ public final class Sessions {
       stream.refuse(
           ServerHello.refused(
               ServerHello.BAD_SESSION, "no such session, or it has another peer key"));
-    } else if (!tokens.stillHolds(session.principal())) {
+    } else if (!tokens.stillHolds(session.program().principal())) {
       stream.refuse(
           ServerHello.refused(
               ServerHello.DENIED,
@@ -263,7 +326,7 @@ public final class Sessions {
   }
 
   private void join(Session session, CallStream stream, int version) {
-    if (tokens.stillHolds(session.principal())) {
+    if (tokens.stillHolds(session.program().principal())) {
       session.join(stream, version);
     } else {
       deny(session, stream, "opened");
@@ -313,20 +376,18 @@ public final class Sessions {
     metrics.add(Metric.MEMORY_REFUSED, stats.memory().refused(), tenant);
   }
 
-  private void gone(SessionId id) {
-    Session session = sessions.remove(id);
-    if (session != null) {
-      session.forget();
-      countCalls(leases.metrics(), session);
-      LeaseExports shared = exports.get(session.lease());
-      if (shared != null) {
-        shared.gone(session);
-        if (session.lease().sessions().size() == 1) {
-          exports.remove(session.lease());
-          shared.close();
-        }
+  private void gone(Session session) {
+    sessions.remove(session.id(), session);
+    session.forget();
+    countCalls(leases.metrics(), session);
+    LeaseExports shared = exports.get(session.lease());
+    if (shared != null) {
+      shared.gone(session);
+      if (session.lease().sessions().size() == 1) {
+        exports.remove(session.lease());
+        shared.close();
       }
-      leases.sessionGone(session.lease(), session);
     }
+    leases.sessionGone(session.lease(), session);
   }
 }

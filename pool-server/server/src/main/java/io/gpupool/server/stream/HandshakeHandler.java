@@ -6,6 +6,8 @@ import io.gpupool.transport.ExactReads;
 import io.gpupool.transport.StreamKeepAlive;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.TextMessage;
+import io.gpupool.wire.TextMessageReader;
 import io.gpupool.wire.WireException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -17,6 +19,7 @@ import io.netty.channel.unix.FileDescriptor;
 import io.netty.channel.unix.UnixChannel;
 import io.netty.handler.ssl.SslHandler;
 import java.nio.ByteBuffer;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -27,8 +30,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A reader of the 64 bytes of one connection's handshake. It reads not a byte more: what follows is
- * the worker's. Runs on the channel's event loop.
+ * A reader of one connection's handshake: 64 bytes, and a message if a session moves. It reads not
+ * a byte more: what follows is the worker's. Runs on the channel's event loop.
  */
 final class HandshakeHandler extends ChannelInboundHandlerAdapter implements CallStream {
   static final long LIMIT_MILLIS = 10_000;
@@ -41,6 +44,12 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final RefusalLog refusals;
   private final boolean portSpeaksTls;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
+
+  /** Of a session that moves. */
+  private final TextMessageReader following = new TextMessageReader();
+
+  private @Nullable ClientHello greeting;
+  private boolean isOver;
   private @Nullable ScheduledFuture<?> limit;
 
   /**
@@ -98,40 +107,62 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
     CompletableFuture<FileDescriptor> begin(UnixChannel channel, boolean resumable);
   }
 
-  /** How much of the handshake is still to come. */
+  /** How much of the handshake is still to come, as far as is known. */
   int missingBytes() {
-    return hello.remaining();
+    return greeting == null ? hello.remaining() : following.missingBytes();
   }
 
   @Override
   public void channelRead(ChannelHandlerContext context, Object value) {
     ByteBuf bytes = (ByteBuf) value;
-    if (!hello.hasRemaining()) {
+    if (isOver) {
       context.fireChannelRead(bytes);
       return;
     }
     try {
-      int taken = Math.min(bytes.readableBytes(), hello.remaining());
-      bytes.readBytes(hello.limit(hello.position() + taken));
-      hello.limit(hello.capacity());
+      Optional<ClientHello> complete = take(bytes);
+      if (complete.isEmpty()) {
+        context.read();
+        return;
+      }
+      isOver = true;
       if (bytes.isReadable()) {
         context.fireChannelRead(bytes.retain());
       }
+      finish();
+      join.accept(complete.get(), this);
+    } catch (WireException e) {
+      isOver = true;
+      refuse(String.valueOf(e.getMessage()));
     } finally {
       bytes.release();
     }
-    if (!ClientHello.canStartWith(hello.duplicate().flip())) {
-      refuse("not a gpupool call stream (bad magic); the control port is another");
-    } else if (hello.hasRemaining()) {
-      context.read();
-    } else {
-      finish();
-      try {
-        join.accept(ClientHello.decode(hello.array()), this);
-      } catch (WireException e) {
-        refuse(String.valueOf(e.getMessage()));
+  }
+
+  /** Takes what is of the handshake; empty: some is still to come. */
+  private Optional<ClientHello> take(ByteBuf bytes) throws WireException {
+    ClientHello read = greeting;
+    if (read == null) {
+      int taken = Math.min(bytes.readableBytes(), hello.remaining());
+      bytes.readBytes(hello.limit(hello.position() + taken));
+      hello.limit(hello.capacity());
+      if (!ClientHello.canStartWith(hello.duplicate().flip())) {
+        throw new WireException(
+            "not a gpupool call stream (bad magic); the control port is another");
       }
+      if (hello.hasRemaining()) {
+        return Optional.empty();
+      }
+      read = ClientHello.decode(hello.array());
+      greeting = read;
     }
+    if (!read.moves()) {
+      return Optional.of(read);
+    }
+    ByteBuffer rest = bytes.nioBuffer();
+    Optional<TextMessage> message = following.read(rest);
+    bytes.skipBytes(bytes.readableBytes() - rest.remaining());
+    return message.map(read::with);
   }
 
   @Override

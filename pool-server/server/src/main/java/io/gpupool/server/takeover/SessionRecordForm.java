@@ -2,17 +2,11 @@
 package io.gpupool.server.takeover;
 
 import com.google.protobuf.ByteString;
-import io.gpupool.control.state.v1.FederatedIdentityRecord;
 import io.gpupool.control.state.v1.MemoryFileRecord;
-import io.gpupool.control.state.v1.RunningPrincipalRecord;
 import io.gpupool.control.state.v1.RunningSessionRecord;
 import io.gpupool.runtime.ProcessStart;
-import io.gpupool.server.identity.FederatedIdentity;
 import io.gpupool.server.identity.HolderName;
-import io.gpupool.server.identity.Principal;
-import io.gpupool.server.identity.Role;
 import io.gpupool.server.identity.SessionKeys;
-import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.usage.LeaseUsage;
 import io.gpupool.server.lease.usage.MemoryFile;
 import io.gpupool.server.placement.LeaseId;
@@ -23,8 +17,6 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /** The form of session records in their files. */
 final class SessionRecordForm {
@@ -52,7 +44,7 @@ final class SessionRecordForm {
             .setClientPid(record.client().pid())
             .setClientProgram(record.client().program())
             .setClientUser(record.client().user())
-            .setPrincipal(write(record.principal()))
+            .setPrincipal(PrincipalForm.write(record.principal()))
             .setOpenedAtMillis(record.past().openedAtMillis())
             .addAllGrantedBeforeNanos(record.past().grantedBefore())
             .setLedger(write(usage.ledger()))
@@ -92,7 +84,7 @@ final class SessionRecordForm {
             record.getClientPid(),
             record.getClientProgram(),
             record.getClientUser()),
-        principal(record.getPrincipal()),
+        PrincipalForm.read(record.getPrincipal()),
         new WorkerRecord(
             process(record),
             record.getWorkerToken(),
@@ -116,56 +108,6 @@ final class SessionRecordForm {
 
   private static MemoryFileRecord write(MemoryFile file) {
     return MemoryFileRecord.newBuilder().setDevice(file.device()).setInode(file.inode()).build();
-  }
-
-  private static RunningPrincipalRecord write(Principal principal) {
-    RunningPrincipalRecord.Builder written =
-        RunningPrincipalRecord.newBuilder()
-            .setTenant(principal.tenant())
-            .setRole(principal.role().text());
-    if (principal.token() != null) {
-      written.setToken(principal.token().text());
-    }
-    FederatedIdentity identity = principal.identity();
-    if (identity != null) {
-      written.setIdentity(
-          FederatedIdentityRecord.newBuilder()
-              .setSubject(identity.subject())
-              .setTenant(identity.tenant())
-              .addAllRoles(identity.roles())
-              .setPodUid(identity.podUid())
-              .setNode(Objects.requireNonNullElse(identity.node(), ""))
-              .setValidUntilMillis(identity.validUntilMillis()));
-    }
-    return written.build();
-  }
-
-  private static Principal principal(RunningPrincipalRecord record) throws WireException {
-    Role role;
-    try {
-      role = Role.ofText(record.getRole());
-    } catch (IllegalArgumentException e) {
-      throw new WireException("role '" + HolderName.plain(record.getRole()) + "'");
-    }
-    return new Principal(
-        record.getTenant(),
-        role,
-        record.getToken().isEmpty() ? null : new TokenHash(record.getToken()),
-        record.hasIdentity() ? identity(record.getIdentity()) : null);
-  }
-
-  private static FederatedIdentity identity(FederatedIdentityRecord record) {
-    return new FederatedIdentity(
-        record.getSubject(),
-        record.getTenant(),
-        record.getRolesList(),
-        record.getPodUid(),
-        node(record),
-        record.getValidUntilMillis());
-  }
-
-  private static @Nullable String node(FederatedIdentityRecord record) {
-    return record.getNode().isEmpty() ? null : record.getNode();
   }
 
   private static List<ScheduleSlot> slots(List<String> texts) throws WireException {

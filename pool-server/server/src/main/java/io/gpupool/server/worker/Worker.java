@@ -202,8 +202,8 @@ public final class Worker {
     linked(over);
   }
 
-  /** Goes on with the session that it had with the server's former process. */
-  void serve(WorkerSession of) {
+  /** Goes on with the session that it had with the server's former process, or was moved here. */
+  public void serve(WorkerSession of) {
     session = of;
   }
 

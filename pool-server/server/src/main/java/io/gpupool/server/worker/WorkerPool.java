@@ -113,8 +113,8 @@ public final class WorkerPool {
   }
 
   /** Processes that were started and have not reported yet. */
-  int startingCount() {
-    return (int) byToken.values().stream().filter(w -> w.isUsable() && !w.isLinked()).count();
+  List<Worker> starting() {
+    return byToken.values().stream().filter(w -> w.isUsable() && !w.isLinked()).toList();
   }
 
   public int spareCount() {

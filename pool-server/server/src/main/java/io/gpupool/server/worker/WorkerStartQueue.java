@@ -64,7 +64,7 @@ public final class WorkerStartQueue {
 
   /** The first whose first session can have a worker now. */
   private Optional<String> nextTenant() {
-    boolean mayStart = workers.startingCount() < concurrent;
+    boolean mayStart = workers.starting().size() < concurrent;
     boolean spare = workers.hasSpare();
     return queues.entrySet().stream()
         .filter(turn -> mayStart || (spare && !turn.getValue().getFirst().own()))

@@ -44,9 +44,18 @@ public final class ServedSessions {
   public final Ground ground;
   public final Sessions sessions;
 
+  /** The pool of its workers. */
+  final WorkerPool workers;
+
   public ServedSessions(Ground ground) {
+    this(ground, new PeerDialer(ground.capacity.members(), LOOPS, null));
+  }
+
+  /** Sessions whose server reaches others so. */
+  ServedSessions(Ground ground, ServerDialer dialer) {
     this.ground = ground;
-    sessions = sessions(ground, workers(ground), new EndlessMemory());
+    workers = workers(ground);
+    sessions = sessions(ground, workers, new EndlessMemory(), dialer);
   }
 
   /** Makes a pool of workers that starts no processes. */
@@ -68,13 +77,19 @@ public final class ServedSessions {
   }
 
   static Sessions sessions(Ground ground, WorkerPool workers, HostMemory memory) {
+    return sessions(
+        ground, workers, memory, new PeerDialer(ground.capacity.members(), LOOPS, null));
+  }
+
+  private static Sessions sessions(
+      Ground ground, WorkerPool workers, HostMemory memory, ServerDialer dialer) {
     return new Sessions(
         ground.leases,
         ground.tokens,
         workers,
         ground.timers,
         Runnable::run,
-        new PeerDialer(ground.capacity.members(), LOOPS, null),
+        dialer,
         new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
         new SessionFiles(SessionRecords.none(), Runnable::run));
   }

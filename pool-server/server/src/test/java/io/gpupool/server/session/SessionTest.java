@@ -155,8 +155,7 @@ class SessionTest {
 
   private Session session(Lease lease) {
     SecureRandom random = new SecureRandom();
-    Session[] made = new Session[1];
-    made[0] =
+    Session made =
         new Session(
             SessionKeys.random(random),
             lease,
@@ -171,10 +170,10 @@ class SessionTest {
                 leases.metrics(),
                 SessionRecords.none()),
             new LeaseExports(lease, random),
-            () -> leases.sessionGone(lease, made[0]),
+            gone -> leases.sessionGone(lease, gone),
             SessionPast.none(lease, timers.nowNanos()));
-    made[0].awaitProgram();
-    lease.add(made[0]);
-    return made[0];
+    made.awaitProgram();
+    lease.add(made);
+    return made;
   }
 }

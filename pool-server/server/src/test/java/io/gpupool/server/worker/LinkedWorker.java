@@ -14,9 +14,28 @@ public final class LinkedWorker {
   private final EmbeddedChannel channel = new EmbeddedChannel();
   private final EmbeddedChannel decoding = new EmbeddedChannel(new TextMessageDecoder());
 
+  private final Worker worker;
+
   /** Links a worker that has not reported yet. */
   public LinkedWorker(Worker worker) {
+    this.worker = worker;
     worker.linked(new WorkerLink(channel));
+  }
+
+  /** Links the only worker of a pool that has not reported yet. */
+  public static LinkedWorker starting(WorkerPool pool) {
+    return new LinkedWorker(pool.starting().getFirst());
+  }
+
+  /** Says something to the server. */
+  public void say(TextMessage.Builder message) {
+    worker.session().orElseThrow().onMessage(message.build());
+  }
+
+  /** Is dead from now on. */
+  public void die() {
+    worker.exited();
+    worker.session().orElseThrow().workerExited(0);
   }
 
   /** Returns what it was sent since the last call: types of messages, and each descriptor. */

@@ -48,7 +48,7 @@ class WorkerStartQueueTest {
     third.cancel();
     finishOne();
     assertThat(served).containsExactly("alpha", "alpha");
-    assertThat(workers.startingCount()).isEqualTo(1);
+    assertThat(workers.starting()).hasSize(1);
   }
 
   @Test

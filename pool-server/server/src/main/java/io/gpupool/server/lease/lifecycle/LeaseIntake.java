@@ -112,7 +112,9 @@ final class LeaseIntake {
    *
    * @throws IOException if it cannot be, for want of files
    */
-  Lease expect(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
+  Lease expect(LeaseId id, GrantRecord record) throws IOException {
+    List<Part> parts =
+        store.parts(record, capacity).orElseThrow(() -> new IOException("its GPU is not there"));
     Lease lease = factory.make(id, record, parts);
     Lease before = expected.put(id, lease);
     if (before != null) {

@@ -105,6 +105,11 @@ public final class LeaseService {
     return metrics;
   }
 
+  /** The records of leases. */
+  public LeaseStore store() {
+    return store;
+  }
+
   public List<Lease> all() {
     return new ArrayList<>(leases.values());
   }
@@ -146,8 +151,8 @@ public final class LeaseService {
    *
    * @throws IOException if the server cannot, for want of files
    */
-  public Lease expect(LeaseId id, GrantRecord record, List<Part> parts) throws IOException {
-    return intake.expect(id, record, parts);
+  public Lease expect(LeaseId id, GrantRecord record) throws IOException {
+    return intake.expect(id, record);
   }
 
   /** Gives up on a lease that was expected; its workers are dead. */
@@ -158,6 +163,14 @@ public final class LeaseService {
   /** Whether workers of a lease that has moved away are still alive here. */
   public boolean isLeaving(LeaseId id) {
     return leaving.stream().anyMatch(lease -> lease.id().equals(id));
+  }
+
+  /** Lets go of a lease that this server has if its record says that it has another GPU now. */
+  public void checkPlace(LeaseId id) {
+    Optional<GrantRecord> record = store.get(id);
+    get(id)
+        .filter(lease -> lease.state().isAlive() && record.isPresent())
+        .ifPresent(lease -> checkPlace(lease, record.orElseThrow()));
   }
 
   /** Lets go of a lease if the record says that it has another GPU now. */

@@ -49,6 +49,16 @@ public final class MoveStore {
     return records.get(RecordTypes.MOVES, id.text()).map(Versioned::value);
   }
 
+  /** Has an action run after every change of moves, on the thread that brought it. */
+  public void whenChanged(Runnable action) {
+    records.whenChanged(RecordTypes.MOVES, action);
+  }
+
+  /** Whether a server lives. */
+  public boolean lives(String server) {
+    return members.isThis(server) || members.lives(server);
+  }
+
   /** The latest moves of all leases. */
   public Map<LeaseId, MoveRecord> all() {
     Map<LeaseId, MoveRecord> all = new LinkedHashMap<>();
