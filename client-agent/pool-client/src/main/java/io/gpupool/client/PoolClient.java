@@ -41,7 +41,9 @@ public final class PoolClient implements AutoCloseable {
   private static final long CLOSE_MILLIS = 500;
 
   private final PoolAddress address;
+  private final ClientSecurity security;
   private final EventLoopGroup loops;
+  private final @Nullable Supplier<String> token;
   private final ManagedChannel channel;
   private final PoolConnection connection;
   private final SessionCalls sessions;
@@ -70,7 +72,9 @@ public final class PoolClient implements AutoCloseable {
       EventLoopGroup loops,
       @Nullable Supplier<String> token) {
     this.address = security.secured(address);
+    this.security = security;
     this.loops = loops;
+    this.token = token;
     TlsContext tls = security.tlsFor(address).orElse(null);
     channel =
         PoolChannels.open(
@@ -186,9 +190,20 @@ public final class PoolClient implements AutoCloseable {
     return described;
   }
 
-  /** Ends a session; completes when the pool has done so. */
+  /** Ends a session, wherever it is by now; completes when the pool has done so. */
   public CompletableFuture<Void> closeSession(SessionHandle session) {
-    return sessions.close(session);
+    return sessions
+        .close(session)
+        .exceptionallyCompose(failure ->
+            PoolRequestException.inner(failure) instanceof RedirectException other
+                ? closeSession(PoolAddress.parse(other.address()), session)
+                : CompletableFuture.failedFuture(failure));
+  }
+
+  private CompletableFuture<Void> closeSession(PoolAddress server, SessionHandle session) {
+    PoolClient elsewhere =
+        new PoolClient(address.tls() ? server.overTls() : server, security, loops, token);
+    return elsewhere.closeSession(session).whenComplete((closed, failure) -> elsewhere.closeSoon());
   }
 
   /** Lets calls under way finish for a moment. */

@@ -127,7 +127,9 @@ final class SessionCalls {
         .thenApply(target -> resumed(session, reply, target));
   }
 
-  /** Closes a session; completes with the pool's answer. */
+  /**
+   * Closes a session; completes with the pool's answer. Fails where another server is to be asked.
+   */
   CompletableFuture<Void> close(SessionHandle session) {
     connection.retryNow();
     CloseSessionRequest request =
@@ -135,7 +137,12 @@ final class SessionCalls {
             .setSessionId(ByteString.copyFrom(session.id().bytes()))
             .setSessionKey(ByteString.copyFrom(session.key().bytes()))
             .build();
-    return ask(PoolGrpc.getCloseSessionMethod(), request, CALL_MILLIS).thenAccept(answer -> {});
+    return ask(PoolGrpc.getCloseSessionMethod(), request, CALL_MILLIS)
+        .thenAccept(answer -> {
+          if (!answer.reply().getElsewhere().isEmpty()) {
+            throw new RedirectException(answer.reply().getElsewhere());
+          }
+        });
   }
 
   private <Q, A> CompletableFuture<Answer<A>> ask(

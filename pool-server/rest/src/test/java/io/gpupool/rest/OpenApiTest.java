@@ -22,6 +22,7 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.ListAuditReply;
 import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListTokensReply;
+import io.gpupool.control.v1.MoveLeaseReply;
 import io.gpupool.control.v1.PartitionInfo;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PartitionSize;
@@ -61,6 +62,7 @@ class OpenApiTest {
           Map.entry("/api/v1/servers/{id}/uncordon", "/api/v1/servers/gpu-1/uncordon"),
           Map.entry("/api/v1/gpus/{id}", "/api/v1/gpus/GPU-01"),
           Map.entry("/api/v1/leases/{id}", "/api/v1/leases/L2"),
+          Map.entry("/api/v1/leases/{id}/move", "/api/v1/leases/L2/move"),
           Map.entry("/api/v1/queue/{id}", "/api/v1/queue/Q3"),
           Map.entry("/api/v1/sessions/{id}", "/api/v1/sessions/00112233445566778899aabbccddeeff"),
           Map.entry("/api/v1/partitions/{server}/{gpu}/{name}", "/api/v1/partitions/gpu-1/1/batch"),
@@ -132,6 +134,7 @@ class OpenApiTest {
     messages.put("Token", TokenInfo.getDefaultInstance());
     messages.put("NewToken", CreateTokenRequest.getDefaultInstance());
     messages.put("MadeToken", CreateTokenReply.getDefaultInstance());
+    messages.put("LeaseMoved", MoveLeaseReply.getDefaultInstance());
     messages.put("Queued", Queued.getDefaultInstance());
     messages.put("NewHolder", Holder.getDefaultInstance());
     messages.put("AuditLine", AuditLine.getDefaultInstance());

@@ -10,6 +10,8 @@ import com.google.gson.JsonParser;
 import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.MoveLeaseReply;
+import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.openapi.OpenApi;
 import io.gpupool.rest.openapi.Schema;
@@ -234,6 +236,35 @@ class RestServerTest {
                 .setComputePercent(12.5)
                 .setHard(false)
                 .build());
+  }
+
+  @Test
+  void move_ofALease_asksForItAndAnswersWhatCameOfIt() throws Exception {
+    List<Object> asked = new ArrayList<>();
+    pool.plane =
+        request -> {
+          asked.add(request);
+          return MoveLeaseReply.newBuilder()
+              .setSessions(2)
+              .setBytes(4096)
+              .setPauseMillis(7)
+              .build();
+        };
+    HttpResponse<String> answer =
+        client.put("POST", "/api/v1/leases/L1/move", "{\"server\":\"gpu-3\",\"gpu\":1}");
+    assertThat(answer.statusCode()).isEqualTo(200);
+    assertThat(Client.json(answer).get("sessions").getAsInt()).isEqualTo(2);
+    assertThat(Client.json(answer).get("pauseMillis").getAsInt()).isEqualTo(7);
+    assertThat(asked)
+        .containsExactly(
+            MoveLeaseRequest.newBuilder().setLeaseId("L1").setServer("gpu-3").setGpu(1).build());
+    pool.plane =
+        request -> {
+          throw Status.FAILED_PRECONDITION.withDescription("it stays").asRuntimeException();
+        };
+    assertThat(client.put("POST", "/api/v1/leases/L1/move", "{\"server\":\"gpu-3\"}").statusCode())
+        .isEqualTo(409);
+    assertThat(client.put("POST", "/api/v1/leases/L1/move", "{}").statusCode()).isEqualTo(400);
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.gpupool.server.service.AdminService;
 import io.gpupool.server.service.CallExecutors;
 import io.gpupool.server.service.LeaseCalls;
 import io.gpupool.server.service.LeaseLookup;
+import io.gpupool.server.service.LeaseMoveCall;
 import io.gpupool.server.service.PoolService;
 import io.gpupool.server.service.SessionCalls;
 import io.gpupool.server.service.SessionCalls.CallStreams;
@@ -145,6 +146,7 @@ final class ControlPlane {
             leases.leases(),
             leases.finder(),
             leases.updates(),
+            new LeaseMoveCall(leases.moves(), streams.sessions().moves(), view.directory()),
             view.leases(),
             state.audit()),
         new SessionCalls(

@@ -11,6 +11,8 @@ import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.lifecycle.LeaseUpdates;
 import io.gpupool.server.lease.lifecycle.RoomSignal;
+import io.gpupool.server.lease.move.LeaseMoves;
+import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
@@ -18,6 +20,7 @@ import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.RecordStore;
+import io.gpupool.wire.BuildVersion;
 import java.io.IOException;
 import java.util.concurrent.Executor;
 import org.slf4j.Logger;
@@ -33,6 +36,7 @@ final class LeasePlane {
   private final LeaseFinder finder;
   private final LeaseQueue queue;
   private final LeaseUpdates updates;
+  private final LeaseMoves moves;
   private final Drains drains;
   private final IdleServerTracker idleServers;
   private final UseHistory history;
@@ -68,6 +72,13 @@ final class LeasePlane {
     updates =
         new LeaseUpdates(
             leases, finder, room, records, state.audit(), capacity, context.served().isMps());
+    moves =
+        new LeaseMoves(
+            store,
+            leases,
+            capacity,
+            control,
+            new ServerKinds.Kind(context.served().backend(), BuildVersion.TEXT));
     drains = new Drains(records, state.audit(), capacity, leases, queue, control, context.name());
     idleServers = new IdleServerTracker(capacity, control);
     records.whenChanged(RecordTypes.GRANTS, () -> control.execute(idleServers::note));
@@ -137,6 +148,10 @@ final class LeasePlane {
 
   LeaseUpdates updates() {
     return updates;
+  }
+
+  LeaseMoves moves() {
+    return moves;
   }
 
   Drains drains() {

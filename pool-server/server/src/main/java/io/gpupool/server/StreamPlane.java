@@ -74,6 +74,7 @@ record StreamPlane(
             options.tls().sealsCallStreams(),
             join);
     context.steps().add(port::close);
+    control.execute(sessions.moves()::start);
     Optional<LocalSocket> local = LocalSocket.open(options.ports().local(), network, join);
     local.ifPresent(socket -> context.steps().add(socket::close));
     return new StreamPlane(network, sessions, port.port(), local.orElse(null));

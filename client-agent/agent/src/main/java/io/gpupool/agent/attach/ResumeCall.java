@@ -21,12 +21,16 @@ import java.util.concurrent.CompletableFuture;
  * is there and the program's, and which server has it. Runs on the program's event loop.
  */
 final class ResumeCall {
+  /** From the server that is asked to the one that is named, and to where the session has moved. */
+  private static final int MAX_REDIRECTS = 4;
+
   private final PoolIdentity identity;
   private final Holder holder;
   private final PoolClients clients;
   private final EventLoop loop;
   private final List<PoolClient> taken = new ArrayList<>();
   private final StreamAbilities abilities;
+  private int redirects;
   private boolean left;
 
   /**
@@ -69,8 +73,16 @@ final class ResumeCall {
     if (!(PoolRequestException.inner(failure) instanceof RedirectException other) || left) {
       return CompletableFuture.failedFuture(failure);
     }
+    if (++redirects > MAX_REDIRECTS) {
+      // The servers do not all know yet where it is.
+      return CompletableFuture.failedFuture(
+          new PoolRequestException(
+              PoolRequestException.Cause.UNREACHABLE,
+              "the servers of the pool send each other for the session; try again"));
+    }
     PoolAddress address = PoolAddress.parse(other.address());
-    return askAt(taken.getFirst().address().tls() ? address.overTls() : address, session, server);
+    return askAt(taken.getFirst().address().tls() ? address.overTls() : address, session, server)
+        .exceptionallyComposeAsync(again -> askElsewhere(again, session, server), loop);
   }
 
   /** The connection to the server that was asked last. */

@@ -27,13 +27,14 @@ import picocli.CommandLine.Parameters;
 /** {@code gpupool lease}. */
 @Command(
     name = "lease",
-    description = "Shows leases and who waits for one, changes and ends leases.",
+    description = "Shows leases and who waits for one, changes, moves and ends leases.",
     subcommands = {
       LeaseCommand.Listing.class,
       LeaseCommand.Queue.class,
       LeaseCommand.Get.class,
       LeaseRequestCommand.class,
       LeaseUpdateCommand.class,
+      LeaseMoveCommand.class,
       LeaseCommand.Release.class
     },
     synopsisSubcommandLabel = "COMMAND")

@@ -84,6 +84,11 @@ public record Call(
     return pool.ask(method, token, request);
   }
 
+  /** Calls a method of the control plane that takes its time. */
+  public <Q, A> A askAtLength(MethodDescriptor<Q, A> method, Q request) throws ProblemException {
+    return pool.askAtLength(method, token, request);
+  }
+
   /** Adds the fields of the body to a message that has them. */
   public <B extends Message.Builder> B into(B message) {
     JsonForm.into(body, message);

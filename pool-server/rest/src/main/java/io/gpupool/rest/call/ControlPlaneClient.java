@@ -24,6 +24,9 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
   /** Changes may have to wait for etcd, which may be choosing a leader. */
   public static final long CHANGE_MILLIS = 15_000;
 
+  /** Longer than the pool lets a lease move. */
+  private static final long LENGTH_MILLIS = 150_000;
+
   public static final String NOT_KNOWN_YET =
       "what keeps the pool's state does not answer, so it is not known whether this was done; look"
           + " again";
@@ -53,6 +56,12 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
   <Q, A> A ask(MethodDescriptor<Q, A> method, @Nullable String token, Q request)
       throws ProblemException {
     return await(calls.call(method, token, request), CHANGE_MILLIS, NOT_KNOWN_YET);
+  }
+
+  /** The same for a method that answers when something has come to its end. */
+  <Q, A> A askAtLength(MethodDescriptor<Q, A> method, @Nullable String token, Q request)
+      throws ProblemException {
+    return await(calls.call(method, token, request), LENGTH_MILLIS, NOT_KNOWN_YET);
   }
 
   private static <T> T await(CompletableFuture<T> answer) throws ProblemException {

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.DeletePartitionRequest;
 import io.gpupool.control.v1.DeleteTenantRequest;
 import io.gpupool.control.v1.DrainServerRequest;
 import io.gpupool.control.v1.EndSessionRequest;
+import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.PartitionRef;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
@@ -53,6 +54,7 @@ public final class WriteHandlers {
             PoolAdminGrpc.getRevokeTokenMethod(),
             (id, call) -> RevokeTokenRequest.newBuilder().setId(id).build()));
     byId.put("update_leases", WriteHandlers::updateLease);
+    byId.put("move_leases", WriteHandlers::moveLease);
     byId.put("delete_leases", releasing(Kind.leases));
     byId.put("delete_queue", releasing(Kind.queue));
     byId.put(
@@ -178,6 +180,18 @@ public final class WriteHandlers {
         call.ask(
             PoolGrpc.getUpdateLeaseMethod(),
             call.into(UpdateLeaseRequest.newBuilder()).setLeaseId(lease.id()).build()));
+  }
+
+  private static Response moveLease(Call call) throws ProblemException {
+    Resource lease = new CollectionReader(Kind.leases).find(call);
+    return Response.json(
+        200,
+        "application/json",
+        JsonForm.of(
+            call.askAtLength(
+                PoolGrpc.getMoveLeaseMethod(),
+                call.into(MoveLeaseRequest.newBuilder()).setLeaseId(lease.id()).build())),
+        Map.of("Cache-Control", "no-store"));
   }
 
   private static Handler releasing(Kind kind) {

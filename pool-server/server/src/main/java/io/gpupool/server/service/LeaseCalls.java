@@ -5,6 +5,8 @@ import io.gpupool.control.v1.HoldRequest;
 import io.gpupool.control.v1.LeaseEvent;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
+import io.gpupool.control.v1.MoveLeaseReply;
+import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
@@ -48,6 +50,7 @@ public final class LeaseCalls {
   private final LeaseFinder finder;
   private final LeaseLookup lookup;
   private final LeaseUpdates updates;
+  private final LeaseMoveCall moving;
   private final LeaseView view;
   private final AuditedCalls audited;
 
@@ -56,12 +59,14 @@ public final class LeaseCalls {
       LeaseService leases,
       LeaseFinder finder,
       LeaseUpdates updates,
+      LeaseMoveCall moving,
       LeaseView view,
       Audit audit) {
     this.queue = queue;
     this.leases = leases;
     this.finder = finder;
     this.updates = updates;
+    this.moving = moving;
     this.view = view;
     lookup = new LeaseLookup(finder, queue);
     audited = new AuditedCalls(audit);
@@ -194,6 +199,10 @@ public final class LeaseCalls {
       return;
     }
     Replies.answer(reply, changed);
+  }
+
+  void move(MoveLeaseRequest request, StreamObserver<MoveLeaseReply> reply) {
+    moving.move(request, reply);
   }
 
   /** A request of the caller's that waits at this server or another. */

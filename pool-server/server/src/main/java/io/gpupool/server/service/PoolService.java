@@ -17,6 +17,8 @@ import io.gpupool.control.v1.ListQueueReply;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.ListServersReply;
 import io.gpupool.control.v1.ListSessionsReply;
+import io.gpupool.control.v1.MoveLeaseReply;
+import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.OpenSessionReply;
 import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
@@ -78,6 +80,11 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void updateLease(UpdateLeaseRequest request, StreamObserver<LeaseInfo> reply) {
     leases.update(request, reply);
+  }
+
+  @Override
+  public void moveLease(MoveLeaseRequest request, StreamObserver<MoveLeaseReply> reply) {
+    leases.move(request, reply);
   }
 
   @Override

@@ -31,6 +31,7 @@ import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -88,7 +89,7 @@ public final class SessionCalls {
     this.streams = streams;
     directory = view.directory();
     audited = new AuditedCalls(audit);
-    resuming = new SessionResumeCall(sessions, directory, streams);
+    resuming = new SessionResumeCall(sessions, lookup.finder(), directory, streams);
   }
 
   void open(OpenSessionRequest request, StreamObserver<OpenSessionReply> reply) {
@@ -146,7 +147,24 @@ public final class SessionCalls {
                           .asRuntimeException()));
       return;
     }
+    if (sessions.moves().isLeaving(lease)) {
+      sessions.moves().whenSettled(lease.id(), () -> openLater(request, principal, reply));
+      return;
+    }
     openHere(request, lease, principal, reply);
+  }
+
+  /** The lease was about to move. */
+  private void openLater(
+      OpenSessionRequest request, Principal principal, StreamObserver<OpenSessionReply> reply) {
+    if (reply instanceof ServerCallStreamObserver<OpenSessionReply> call && call.isCancelled()) {
+      return;
+    }
+    lookup.find(
+        request.getLeaseId(),
+        request.getSecret(),
+        principal,
+        found -> open(request, found.orElse(null), principal, reply));
   }
 
   private void openHere(
@@ -205,10 +223,19 @@ public final class SessionCalls {
 
   void close(CloseSessionRequest request, StreamObserver<CloseSessionReply> reply) {
     try {
+      SessionId id = SessionId.ofBytes(request.getSessionId().toByteArray());
+      Optional<String> elsewhere =
+          resuming
+              .movedWith(id)
+              .map(lease -> lease.topology().home())
+              .filter(home -> !home.equals(directory.name()))
+              .flatMap(directory::addressOf);
+      if (elsewhere.isPresent()) {
+        Replies.answer(reply, CloseSessionReply.newBuilder().setElsewhere(elsewhere.get()).build());
+        return;
+      }
       sessions
-          .find(
-              SessionId.ofBytes(request.getSessionId().toByteArray()),
-              SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .find(id, SessionKey.ofBytes(request.getSessionKey().toByteArray()))
           .filter(session ->
               AuthInterceptor.principal()
                   .mayUse(session.lease().tenant(), session.lease().pod().orElse(null)))

@@ -6,6 +6,8 @@ import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.service.SessionCalls.CallStreams;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
@@ -24,7 +26,8 @@ import java.util.Optional;
  *
  * @param streams the port to connect to
  */
-record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStreams streams) {
+record SessionResumeCall(
+    Sessions sessions, LeaseFinder finder, ServerDirectory directory, CallStreams streams) {
   void resume(ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
     try {
       Replies.answer(reply, answer(request, AuthInterceptor.principal()));
@@ -38,10 +41,23 @@ record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStrea
   /** Returns the answer to a caller; fails with the status to send. */
   ResumeSessionReply answer(ResumeSessionRequest request, Principal principal)
       throws WireException {
+    SessionId id = SessionId.ofBytes(request.getSessionId().toByteArray());
+    Optional<Lease> moved = movedWith(id);
+    if (moved.isPresent()) {
+      String home = moved.get().topology().home();
+      return home.equals(directory.name()) ? here(request, principal) : elsewhere(home);
+    }
     String server = request.getServer();
     return server.isEmpty() || server.equals(directory.name())
         ? here(request, principal)
         : elsewhere(server);
+  }
+
+  /** Returns the lease with which a session has moved that is not here, or not any more. */
+  Optional<Lease> movedWith(SessionId id) {
+    return sessions.serves(id)
+        ? Optional.empty()
+        : sessions.moves().leaseOf(id).flatMap(lease -> finder.find(lease.text()));
   }
 
   private ResumeSessionReply elsewhere(String server) {
@@ -60,15 +76,17 @@ record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStrea
 
   private ResumeSessionReply here(ResumeSessionRequest request, Principal principal)
       throws WireException {
+    SessionId id = SessionId.ofBytes(request.getSessionId().toByteArray());
     Session session =
         sessions
-            .find(
-                SessionId.ofBytes(request.getSessionId().toByteArray()),
-                SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+            .find(id, SessionKey.ofBytes(request.getSessionKey().toByteArray()))
             .filter(
                 found -> principal.mayUse(found.lease().tenant(), found.lease().pod().orElse(null)))
             .filter(found -> found.state() != Session.State.ENDING)
-            .orElseThrow(() -> gone("it may have ended"));
+            .orElseThrow(() -> missing(id));
+    if (sessions.moves().isLeaving(session.lease())) {
+      throw moving();
+    }
     if (!session.canResume()) {
       throw Status.FAILED_PRECONDITION
           .withDescription("its lease has no resume window: the session ends with its connection")
@@ -94,6 +112,16 @@ record SessionResumeCall(Sessions sessions, ServerDirectory directory, CallStrea
       answer.setSealSecret(ByteString.copyFrom(sessions.sealNext(session).bytes()));
     }
     return answer.build();
+  }
+
+  private StatusRuntimeException missing(SessionId id) {
+    return sessions.moves().isArriving(id) ? moving() : gone("it may have ended");
+  }
+
+  private static StatusRuntimeException moving() {
+    return Status.UNAVAILABLE
+        .withDescription("the session's lease is being moved; try again")
+        .asRuntimeException();
   }
 
   private static StatusRuntimeException gone(String why) {

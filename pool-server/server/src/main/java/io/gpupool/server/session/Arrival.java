@@ -56,6 +56,10 @@ final class Arrival {
     return record.id().equals(move.id());
   }
 
+  boolean contains(SessionId session) {
+    return arriving.containsKey(session);
+  }
+
   /** Lets a session in; its worker restores it. */
   void accept(MovingSession moving, CallStream stream, int version) throws InvalidRequestException {
     SessionId id = moving.keys().id();

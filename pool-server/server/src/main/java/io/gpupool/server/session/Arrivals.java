@@ -13,6 +13,7 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
+import io.gpupool.wire.SessionId;
 import io.gpupool.wire.WireException;
 import java.io.IOException;
 import java.util.HashMap;
@@ -50,6 +51,10 @@ final class Arrivals {
     this.timers = timers;
     this.control = control;
     store = leases.store().moves();
+  }
+
+  boolean contains(SessionId session) {
+    return underWay.values().stream().anyMatch(arrival -> arrival.contains(session));
   }
 
   /** Does what the record of a move asks this server for. */

@@ -33,10 +33,14 @@ public final class SessionMoves {
   private final Departures departures;
   private final Arrivals arrivals;
   private final List<Waiter> waiters = new ArrayList<>();
+  private final List<Settling> settling = new ArrayList<>();
   private final AtomicBoolean isPlanned = new AtomicBoolean();
 
   /** A caller that waits for the end of a move. */
   private record Waiter(LeaseId lease, String move, Consumer<Optional<MoveRecord>> then) {}
+
+  /** An action that waits until sessions of a lease do not leave this server's GPU any more. */
+  private record Settling(LeaseId lease, Runnable action) {}
 
   SessionMoves(
       Sessions sessions,
@@ -91,6 +95,12 @@ public final class SessionMoves {
     });
     departures.keep(all);
     arrivals.keep(all);
+    for (Settling waiting : List.copyOf(settling)) {
+      if (!departures.isUnderWay(waiting.lease())) {
+        settling.remove(waiting);
+        waiting.action().run();
+      }
+    }
     for (Waiter waiter : List.copyOf(waiters)) {
       Optional<MoveRecord> move =
           Optional.ofNullable(all.get(waiter.lease()))
@@ -110,6 +120,16 @@ public final class SessionMoves {
   public void whenOver(LeaseId lease, String move, Consumer<Optional<MoveRecord>> then) {
     waiters.add(new Waiter(lease, move, then));
     control.execute(this::reconcile);
+  }
+
+  /** Has an action run when sessions of a lease do not leave any more, or have left. */
+  public void whenSettled(LeaseId lease, Runnable action) {
+    settling.add(new Settling(lease, action));
+  }
+
+  /** Returns whether a session has come here whose lease is not known to have moved yet. */
+  public boolean isArriving(SessionId session) {
+    return arrivals.contains(session);
   }
 
   /** Returns whether sessions of a lease are about to leave this server's GPU. */

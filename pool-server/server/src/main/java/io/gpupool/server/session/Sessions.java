@@ -225,6 +225,12 @@ public final class Sessions {
     return Optional.ofNullable(sessions.get(id)).filter(session -> session.key().matches(key));
   }
 
+  /** Returns whether a session is here and has not ended, whosever it is. */
+  public boolean serves(SessionId id) {
+    Session session = sessions.get(id);
+    return session != null && session.state() != Session.State.ENDING;
+  }
+
   /**
    * Makes the key to one more connection of a session that is served, in place of an earlier one.
    *

@@ -100,6 +100,7 @@ public final class AuthInterceptor implements ServerInterceptor {
         PoolGrpc.getRequestLeaseMethod(),
         PoolGrpc.getHoldLeaseMethod(),
         PoolGrpc.getUpdateLeaseMethod(),
+        PoolGrpc.getMoveLeaseMethod(),
         PoolGrpc.getReleaseLeaseMethod(),
         PoolGrpc.getDescribeLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),

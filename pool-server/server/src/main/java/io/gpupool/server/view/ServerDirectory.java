@@ -66,7 +66,7 @@ public final class ServerDirectory {
   }
 
   /** A part of a lease as messages have it. */
-  Grant grant(Part part) {
+  public Grant grant(Part part) {
     return Grant.newBuilder()
         .setServer(part.gpu().server())
         .setGpu(part.gpu().ordinal())

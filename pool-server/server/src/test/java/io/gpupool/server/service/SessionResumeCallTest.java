@@ -10,6 +10,10 @@ import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Ground;
+import io.gpupool.server.lease.move.Destination;
+import io.gpupool.server.lease.move.LeaseMoves;
+import io.gpupool.server.lease.move.ServerKinds;
+import io.gpupool.server.lease.store.MoveStore;
 import io.gpupool.server.options.LocalSocketOptions;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.service.SessionCalls.CallStreams;
@@ -30,6 +34,7 @@ import io.grpc.StatusRuntimeException;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
@@ -46,6 +51,7 @@ class SessionResumeCallTest {
   private final SessionResumeCall call =
       new SessionResumeCall(
           served.sessions,
+          ground.finder,
           new ServerDirectory(
               "a", () -> "a:7642", "soft", new ServerMode(false, false), ground.capacity.members()),
           new CallStreams(7641, true, false, null));
@@ -82,7 +88,10 @@ class SessionResumeCallTest {
             .orElseThrow();
     SessionResumeCall withSocket =
         new SessionResumeCall(
-            call.sessions(), call.directory(), new CallStreams(7641, true, false, socket));
+            call.sessions(),
+            call.finder(),
+            call.directory(),
+            new CallStreams(7641, true, false, socket));
     ResumeSessionRequest sharing = request().toBuilder().setCanShareMemory(true).build();
     assertThat(withSocket.answer(sharing, blue).getLocalSocket()).isEqualTo(socket.toString());
     assertThat(withSocket.answer(request(), blue).getLocalSocket()).isEmpty();
@@ -112,6 +121,42 @@ class SessionResumeCallTest {
         () -> call.answer(request(), blue),
         Status.Code.NOT_FOUND,
         "no such session; it may have ended");
+  }
+
+  @Test
+  void answer_leaseMovesAndHasMoved_asksToTryAgainAndThenNamesTheOtherServer() throws Exception {
+    LinkedWorker source = served.attach(session);
+    ground.leases.hold(session.lease(), reason -> {});
+    Ground other = server("b");
+    served.sessions.moves().start();
+    LeaseMoves.Begun move =
+        new LeaseMoves(
+                ground.store,
+                ground.leases,
+                ground.capacity,
+                timers,
+                new ServerKinds.Kind("soft", "1"))
+            .begin(session.lease().id().text(), new Destination("b", null), blue);
+    timers.pass(10);
+    assertStatus(() -> call.answer(request(), blue), Status.Code.UNAVAILABLE, "is being moved");
+    Optional<String> refusal =
+        ground
+            .store
+            .moves()
+            .commit(
+                session.lease().id(),
+                move.id(),
+                new MoveStore.Moved(List.of(session.id().toString()), 1, 1),
+                ground.store.moves().sinceMillis("b"));
+    assertThat(refusal).isEmpty();
+    timers.pass(1000);
+    assertThat(source.isEnded()).isTrue();
+    for (String named : List.of("", "a", "b")) {
+      assertThat(call.answer(request().toBuilder().setServer(named).build(), blue).getElsewhere())
+          .as("named: %s", named)
+          .isEqualTo("b:7642");
+    }
+    assertThat(other.store.get(session.lease().id()).orElseThrow().isOn("b")).isTrue();
   }
 
   @Test
