@@ -284,6 +284,11 @@ static void measure_allocations(void) {
     CHECK(cuMemFree(blocks[i]));
   }
   figure("malloc_free", (now_seconds() - start) / COUNT * 1e6, "us");
+  CUdeviceptr block;
+  EACH_ROUND("malloc_free", {
+    CHECK(cuMemAlloc(&block, 1 << 16));
+    CHECK(cuMemFree(block));
+  });
 }
 
 static void measure_events(void) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lease's memory as a limit: every way to allocate is refused when it is reached, takes what it says, and
 // gives back at once what is freed; cuMemGetInfo agrees with all that is allocated after each of many
-// random operations (argument: how many; 500).
+// random operations (argument: how many; 500). 100,000 small allocations are counted to the byte.
 // memory: 256Mi
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -351,6 +352,61 @@ static size_t random_operations(const std::vector<Kind> &kinds, long operations)
   return refused;
 }
 
+// Small allocations, live and freed, take exactly what they say, and all there is can be filled with them.
+static void small_allocations() {
+  const size_t step = 512;
+  struct Small {
+    CUdeviceptr address;
+    size_t bytes;
+  };
+  Numbers numbers(23);
+  std::vector<Small> alive;
+  const size_t start = free_bytes();
+  size_t used = 0;
+  auto take = [&](size_t bytes) {
+    Small made{0, (bytes + step - 1) / step * step};
+    CUresult result = ENTRY(cuMemAlloc)(&made.address, bytes);
+    if (result == CUDA_SUCCESS) {
+      used += made.bytes;
+      alive.push_back(made);
+    }
+    return result;
+  };
+  for (int i = 0; i < 100000; i++) {
+    CUresult result = take(1 + numbers.next() % 4096);
+    REQUIRE(result == CUDA_SUCCESS, "small allocation %d answers %d", i, result);
+    while (used > start / 2 || (!alive.empty() && numbers.next() % 4 == 0)) {
+      size_t which = numbers.next() % alive.size();
+      DRIVER(ENTRY(cuMemFree)(alive[which].address));
+      used -= alive[which].bytes;
+      alive[which] = alive.back();
+      alive.pop_back();
+    }
+    if (i % 1000 == 0) {
+      REQUIRE(free_bytes() == start - used, "after %d small allocations %zu bytes are free, not %zu", i,
+          free_bytes(), start - used);
+    }
+  }
+  for (size_t bytes = MIB; bytes >= step; bytes /= 2) {
+    CUresult result;
+    do {
+      result = take(bytes);
+    } while (result == CUDA_SUCCESS);
+    REQUIRE(is_refusal(result), "%zu bytes at the limit answer %d", bytes, result);
+    REQUIRE(free_bytes() == start - used && free_bytes() < bytes, "%zu bytes with %zu free were refused", bytes,
+        free_bytes());
+  }
+  std::sort(alive.begin(), alive.end(),
+      [](const Small &one, const Small &other) { return one.address < other.address; });
+  for (size_t i = 0; i + 1 < alive.size(); i++) {
+    REQUIRE(alive[i].address + alive[i].bytes <= alive[i + 1].address, "two allocations overlap");
+  }
+  for (const Small &one : alive) {
+    DRIVER(ENTRY(cuMemFree)(one.address));
+  }
+  REQUIRE(free_bytes() == start, "small allocations left %zu bytes", start - free_bytes());
+}
+
 int main(int argc, char **argv) {
   long operations = argc > 1 ? std::atol(argv[1]) : 500;
   CHECK(cudaFree(nullptr));
@@ -367,6 +423,7 @@ int main(int argc, char **argv) {
   }
   without_cost();
   size_t refused = random_operations(all, operations);
+  small_allocations();
   heap();
   return ok("%zu ways to allocate %zu MiB, %ld random operations, %zu refused", all.size(),
       total / MIB, operations, refused);

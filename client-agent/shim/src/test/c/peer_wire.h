@@ -59,6 +59,7 @@ struct peer {
   uint32_t resumeWindow;  // seconds; 0: sessions end with their connections
   const char *ticket;     // of a lease that the agent holds
   uint32_t digestError;
+  bool allocatesAt;  // programs may place small allocations
   _Atomic int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last
   void *own;

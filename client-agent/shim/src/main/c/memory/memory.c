@@ -2,6 +2,7 @@
 #include "memory/memory.h"
 
 #include "memory/ipc.h"
+#include "memory/local_alloc.h"
 #include "memory/managed_memory.h"
 #include "memory/memory_note.h"
 #include "memory/memory_pool.h"
@@ -19,11 +20,13 @@ CUresult shim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
   if (!result) result = capture_unsafe();
   if (result) return result;
   uint64_t address = 0;
-  struct misfits misfits = {0};
-  do {
-    result = context_result(context, op_memAlloc(context->number, bytesize, &address));
-  } while (va_allocate_again(&misfits, address, bytesize, &result));
-  va_misfits_free(&misfits, context);
+  if (!local_allocate(context, bytesize, &address, &result)) {
+    struct misfits misfits = {0};
+    do {
+      result = context_result(context, op_memAlloc(context->number, bytesize, &address));
+    } while (va_allocate_again(&misfits, address, bytesize, &result));
+    va_misfits_free(&misfits, context);
+  }
   if (result) return result;
   memory_note(context, address, bytesize, RANGE_ALLOCATED);
   *dptr = address;

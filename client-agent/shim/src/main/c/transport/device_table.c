@@ -162,9 +162,11 @@ bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device) 
   return false;
 }
 
+bool device_allocates_at(CUdevice device) { return devices.devices[device].attributes[0] == DEVICE_ALLOCATES_AT; }
+
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);
-  if (!device || attribute < 0 || (uint32_t)attribute >= device->attributeCount) {
+  if (!device || attribute <= 0 || (uint32_t)attribute >= device->attributeCount) {
     return ATTRIBUTE_UNSUPPORTED;
   }
   return device->attributes[attribute];

@@ -43,5 +43,8 @@ uint32_t device_connection(CUdevice device);
 /** The device of an ordinal of a connection; false if the program does not see it. */
 bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device);
 
+/** Returns whether the program may place small allocations on a device that there is. */
+bool device_allocates_at(CUdevice device);
+
 /** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
 int32_t device_attribute(CUdevice ordinal, int attribute);

@@ -2,6 +2,7 @@
 // The parts that generated encoders are made of: frames in the send ring, and calls that wait for their answer.
 #pragma once
 
+#include "transport/credit.h"
 #include "transport/replies.h"
 #include "transport/ring.h"
 #include "transport/sender.h"

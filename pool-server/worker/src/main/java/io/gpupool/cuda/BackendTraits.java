@@ -107,6 +107,20 @@ public interface BackendTraits {
     return NOT_SUPPORTED;
   }
 
+  /** Returns whether {@link #allocateAt} and {@link #freeRange} do anything. */
+  default boolean allocatesAt() {
+    return false;
+  }
+
+  /**
+   * Finds free addresses of the current context's device that only {@link #allocateAt} takes.
+   *
+   * @return at most {@code wantedBytes}; {@link AddressRange#NONE} if there are none
+   */
+  default AddressRange freeRange(long wantedBytes) {
+    return AddressRange.NONE;
+  }
+
   /** Returns the services for moving sessions; empty if the backend cannot keep addresses. */
   default Optional<Relocation> relocation() {
     return Optional.empty();
@@ -258,6 +272,12 @@ public interface BackendTraits {
    */
   default Optional<String> lastFailure() {
     return Optional.empty();
+  }
+
+  /** A range of device addresses. */
+  record AddressRange(long address, long lengthBytes) {
+    /** No address. */
+    public static final AddressRange NONE = new AddressRange(0, 0);
   }
 
   /** A session, as a backend sees it that keeps its calls waiting. */

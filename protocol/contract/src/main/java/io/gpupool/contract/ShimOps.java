@@ -65,6 +65,22 @@ final class ShimOps {
     return String.join(", ", list);
   }
 
+  /** The names of the parameters. */
+  private static String arguments(Op op) {
+    List<String> list = new ArrayList<>();
+    list.add("ctx");
+    for (Field field : op.fields()) {
+      list.add(field.name());
+      if (isInput(field)) {
+        list.add(field.name() + "Bytes");
+      }
+    }
+    if (op.fields().stream().anyMatch(ShimOps::isVariable)) {
+      list.add("payload");
+    }
+    return String.join(", ", list);
+  }
+
   private static boolean isOutput(Field field) {
     return field.role() == Field.Role.OUT;
   }
@@ -102,7 +118,7 @@ final class ShimOps {
     }
     emitFrame(source, op, slots, length);
     if (op.fenced()) {
-      emitReply(source, outputs);
+      emitReply(source, op, outputs);
     } else {
       source.line("  return ring_post(to);");
     }
@@ -163,8 +179,10 @@ final class ShimOps {
   }
 
   /** Writes the wait for the answer and its decoding. */
-  private static void emitReply(CSource source, List<Field> outputs) {
+  private static void emitReply(CSource source, Op op, List<Field> outputs) {
     source.line("  CUresult result = call_wait(&call);");
+    source.line(
+        "  if (UNLIKELY(call_again(&call, &result))) return op_%s(%s);", op.name(), arguments(op));
     if (outputs.stream().anyMatch(ShimOps::isVariable)) {
       emitVariableReply(source, outputs);
     } else if (!outputs.isEmpty()) {

@@ -4,9 +4,7 @@ package io.gpupool.soft.memory;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayDeque;
-import java.util.Comparator;
-import java.util.Deque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -31,13 +29,15 @@ public final class DeviceMemory implements AutoCloseable {
   private static final long SLOT_BYTES = 2L << 40;
 
   private static final int PLACES = 32;
-  private static final int MAX_FREED = 256;
   private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
 
   /** Programs reserve far more addresses than they map. */
   private static final long MIN_VIRTUAL_BYTES = 64L << 30;
 
   private static final int VIRTUAL_MULTIPLE = 16;
+
+  /** The most that {@link #freeRange} has of the addresses that {@link #allocate} leaves. */
+  private static final int SMALL_PART = 4;
 
   private final Object lock = new Object();
   private final long totalBytes;
@@ -46,14 +46,16 @@ public final class DeviceMemory implements AutoCloseable {
   private final CommittedPages committed;
   private final MemoryMap map;
   private final Heap heap;
+
+  /** Addresses where {@link #allocate} places nothing, for {@link #freeRange}. */
+  private final Heap small;
+
   private final PhysicalStore physical;
   private final VirtualSpace virtual;
   private final RangeSet freedResident = new RangeSet();
   private final SharedPages shared;
 
-  /** What was freed of late, for {@link #describe} to tell of. */
-  private final Deque<Freed> freed = new ArrayDeque<>();
-
+  private final FreedMemory freed = new FreedMemory();
   private long physicalBytes;
   private boolean closed;
 
@@ -78,18 +80,24 @@ public final class DeviceMemory implements AutoCloseable {
         Math.min(
             spaceBytes,
             roundUp(totalBytes * 2 + CommittedPages.STEP_BYTES, CommittedPages.STEP_BYTES));
+    long smallBytes =
+        Math.min(
+            (spaceBytes - heapBytes) / SMALL_PART & -CommittedPages.STEP_BYTES,
+            roundUp(totalBytes, CommittedPages.STEP_BYTES));
     long virtualBytes =
         Math.min(
-            spaceBytes - heapBytes,
+            spaceBytes - heapBytes - smallBytes,
             Math.max(
                 MIN_VIRTUAL_BYTES,
                 roundUp(totalBytes, CommittedPages.STEP_BYTES) * VIRTUAL_MULTIPLE));
-    long regionBytes = heapBytes + virtualBytes;
+    long regionBytes = heapBytes + smallBytes + virtualBytes;
     mapping = reserve.apply(regionBytes);
     segment = mapping.segment();
     map = new MemoryMap(mapping.address(), regionBytes);
     heap = new Heap(mapping.address(), heapBytes, ALIGNMENT_BYTES);
-    virtual = new VirtualSpace(mapping, map, ordinal, mapping.address() + heapBytes, virtualBytes);
+    small = new Heap(mapping.address() + heapBytes, smallBytes, ALIGNMENT_BYTES);
+    long virtualAddress = mapping.address() + heapBytes + smallBytes;
+    virtual = new VirtualSpace(mapping, map, ordinal, virtualAddress, virtualBytes);
     physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
     shared = new SharedPages(mapping);
     committed = new CommittedPages(mapping);
@@ -174,7 +182,8 @@ public final class DeviceMemory implements AutoCloseable {
   /**
    * Allocates at an address of the caller's choice.
    *
-   * @param address a multiple of {@link #ALIGNMENT_BYTES}, among those that {@link #allocate} gives
+   * @param address a multiple of {@link #ALIGNMENT_BYTES}, among those that {@link #allocate} or
+   *     {@link #freeRange} gives
    * @throws GpuException INVALID_VALUE for 0 or fewer bytes, or if the address is no such or not
    *     all of the bytes are free, OUT_OF_MEMORY
    */
@@ -183,13 +192,34 @@ public final class DeviceMemory implements AutoCloseable {
     synchronized (lock) {
       requireOpen();
       requireRoom(bytes);
-      if (!heap.allocateAt(address, bytes, owner)) {
+      if (!heapOf(address).allocateAt(address, bytes, owner)) {
         throw new GpuException(
             CudaStatus.INVALID_VALUE,
             "no " + bytes + " free bytes at 0x" + Long.toHexString(address));
       }
       begin(address, bytes);
     }
+  }
+
+  /**
+   * Finds free addresses for {@link #allocateAt}, which alone takes them. They can be used without
+   * the system being asked for more.
+   *
+   * @return no more than {@code wantedBytes}, as much as is free in one piece otherwise; empty if
+   *     there is nothing
+   */
+  public Optional<AddressRange> freeRange(long wantedBytes) {
+    synchronized (lock) {
+      requireOpen();
+      return small
+          .freeRange(wantedBytes)
+          .filter(
+              range -> committed.commit(range.address(), range.address() + range.lengthBytes()));
+    }
+  }
+
+  private Heap heapOf(long address) {
+    return small.covers(address) ? small : heap;
   }
 
   private static void requireSound(long bytes) {
@@ -208,7 +238,7 @@ public final class DeviceMemory implements AutoCloseable {
   private void begin(long address, long bytes) {
     long end = address + roundUp(bytes, ALIGNMENT_BYTES);
     if (!committed.commit(address, end)) {
-      heap.free(address);
+      heapOf(address).free(address);
       throw outOfMemory(bytes);
     }
     freedResident.remove(address, end);
@@ -224,7 +254,7 @@ public final class DeviceMemory implements AutoCloseable {
   public void retire(long address) {
     synchronized (lock) {
       requireOpen();
-      if (!heap.retire(address)) {
+      if (!heapOf(address).retire(address)) {
         throw noAllocation(address);
       }
     }
@@ -238,17 +268,14 @@ public final class DeviceMemory implements AutoCloseable {
   public void free(long address) {
     synchronized (lock) {
       requireOpen();
-      long size = heap.free(address);
+      long size = heapOf(address).free(address);
       if (size == 0) {
         throw noAllocation(address);
       }
       map.markDead(address, size);
       shared.freed(address, size);
       freedResident.add(address, address + size);
-      freed.addLast(new Freed(address, size));
-      if (freed.size() > MAX_FREED) {
-        freed.removeFirst();
-      }
+      freed.add(address, size);
       if (freedResident.totalBytes() > MAX_FREED_RESIDENT_BYTES) {
         freedResident.drain(this::discard);
       }
@@ -258,61 +285,34 @@ public final class DeviceMemory implements AutoCloseable {
   /** The allocation that an address lies in. */
   public Optional<Allocation> find(long address) {
     synchronized (lock) {
-      return heap.find(address);
+      return heapOf(address).find(address);
     }
   }
-
-  /** A piece of memory that is no allocation any more. */
-  private record Freed(long address, long occupiedBytes) {}
 
   /** Says where an address lies: in which allocation, in one that was freed, or beside which. */
   public String describe(long address) {
     synchronized (lock) {
-      Optional<Freed> gone =
-          freed.reversed().stream()
-              .filter(piece -> address - piece.address >= 0)
-              .filter(piece -> address - piece.address < piece.occupiedBytes)
-              .findFirst();
-      List<Allocation> around = heap.around(address);
-      Optional<Allocation> inside =
-          around.stream().filter(allocation -> allocation.contains(address, 1)).findFirst();
-      if (inside.isPresent()) {
-        return address - inside.get().address() + " bytes into " + inside.get().text();
-      }
-      if (gone.isPresent()) {
-        return "%d bytes into memory at 0x%x that was freed, of up to %d bytes"
-            .formatted(address - gone.get().address, gone.get().address, gone.get().occupiedBytes);
-      }
-      return around.stream()
-          .min(Comparator.comparingLong(allocation -> distance(allocation, address)))
-          .map(allocation ->
-              "%d bytes %s %s"
-                  .formatted(
-                      distance(allocation, address),
-                      address < allocation.address() ? "before" : "behind",
-                      allocation.text()))
-          .orElse("nothing is allocated");
+      List<Allocation> around = new ArrayList<>(heap.around(address));
+      around.addAll(small.around(address));
+      return freed.describe(address, around);
     }
-  }
-
-  /** Bytes between an allocation and an address outside of it. */
-  private static long distance(Allocation allocation, long address) {
-    return address < allocation.address()
-        ? allocation.address() - address
-        : address - (allocation.address() + allocation.sizeBytes());
   }
 
   /** The live allocations made for an owner. */
   public List<Allocation> allocationsOf(Object owner) {
     synchronized (lock) {
-      return heap.allocationsOf(owner);
+      List<Allocation> all = new ArrayList<>(heap.allocationsOf(owner));
+      all.addAll(small.allocationsOf(owner));
+      return all;
     }
   }
 
   /** The live allocations, whatever their owner. */
   public List<Allocation> allocations() {
     synchronized (lock) {
-      return heap.allocations();
+      List<Allocation> all = new ArrayList<>(heap.allocations());
+      all.addAll(small.allocations());
+      return all;
     }
   }
 
@@ -358,7 +358,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
     synchronized (lock) {
       requireOpen();
-      Optional<Allocation> allocation = heap.find(address);
+      Optional<Allocation> allocation = heapOf(address).find(address);
       if (allocation.isEmpty() || !allocation.get().contains(address, lengthBytes)) {
         throw new GpuException(
             CudaStatus.INVALID_VALUE,
@@ -411,7 +411,7 @@ public final class DeviceMemory implements AutoCloseable {
   public SharedPiece share(long address) {
     synchronized (lock) {
       requireOpen();
-      return shared.share(heap.find(address).orElseThrow(() -> noAllocation(address)));
+      return shared.share(heapOf(address).find(address).orElseThrow(() -> noAllocation(address)));
     }
   }
 
@@ -458,12 +458,12 @@ public final class DeviceMemory implements AutoCloseable {
   /** What the allocations and blocks occupy. */
   public long usedBytes() {
     synchronized (lock) {
-      return heap.usedBytes() + physicalBytes;
+      return totalBytes - freeBytes();
     }
   }
 
   private long freeBytes() {
-    return totalBytes - heap.usedBytes() - physicalBytes;
+    return totalBytes - heap.usedBytes() - small.usedBytes() - physicalBytes;
   }
 
   /** Unmaps everything; no kernel or copy may run on it any more. */

@@ -186,6 +186,20 @@ final class Heap {
     return usedBytes;
   }
 
+  /**
+   * A range of free addresses: the shortest one that holds {@code bytes}, and no more of it than
+   * that, or the longest one there is; empty if there is none.
+   */
+  Optional<AddressRange> freeRange(long bytes) {
+    if (free.isEmpty() || bytes <= 0 || bytes > Long.MAX_VALUE - granule) {
+      return Optional.empty();
+    }
+    long wanted = occupied(bytes);
+    Block block = free.ceiling(new Block(Long.MIN_VALUE, wanted));
+    Block found = block == null ? free.last() : block;
+    return Optional.of(new AddressRange(found.start, Math.min(wanted, found.size)));
+  }
+
   /** Largest allocation that would succeed. */
   long largestFreeBytes() {
     return free.isEmpty() ? 0 : free.last().size;

@@ -122,6 +122,33 @@ final class DeviceMemoryTest {
   }
 
   @Test
+  void freeRange_untilItIsTaken_isTheSameAndNoneOfAllocate() {
+    AddressRange range = memory.freeRange(16 * MEBIBYTE).orElseThrow();
+    long low = memory.allocate(500 * MEBIBYTE, this);
+
+    assertThat(range.lengthBytes()).isEqualTo(16 * MEBIBYTE);
+    assertThat(memory.freeRange(16 * MEBIBYTE)).hasValue(range);
+    memory.allocateAt(range.address(), 4096, this);
+    memory.allocateAt(range.address() + 4096, 8192, this);
+    memory.view(range.address() + 4096, 8192).fill((byte) 1);
+
+    assertThat(memory.usedBytes()).isEqualTo(500 * MEBIBYTE + 12288);
+    assertThat(memory.find(range.address() + 12287).map(Allocation::sizeBytes)).hasValue(8192L);
+    assertThat(memory.allocationsOf(this)).hasSize(3);
+    assertThat(memory.describe(range.address() + 12288)).contains("0 bytes behind");
+    assertThat(memory.freeRange(MEBIBYTE))
+        .hasValue(new AddressRange(range.address() + 12288, MEBIBYTE));
+    memory.free(range.address());
+    assertThat(memory.freeRange(4000)).hasValue(new AddressRange(range.address(), 4096));
+    memory.free(range.address() + 4096);
+    memory.free(low);
+    assertThat(memory.usedBytes()).isZero();
+    assertThat(memory.freeRange(Long.MAX_VALUE)).isEmpty();
+    assertThat(memory.freeRange(1L << 40))
+        .hasValue(new AddressRange(range.address(), 512 * MEBIBYTE));
+  }
+
+  @Test
   void view_anyByteOutside_isInvalid() {
     long address = memory.allocate(1000, this);
 

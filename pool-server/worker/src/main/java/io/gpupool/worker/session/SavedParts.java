@@ -13,6 +13,7 @@ import io.gpupool.worker.session.journal.SavedTopic;
 import io.gpupool.worker.session.memory.VirtualMemory;
 import io.gpupool.worker.session.module.Images;
 import io.gpupool.worker.session.module.Modules;
+import io.gpupool.worker.session.quota.MemoryCredit;
 import io.gpupool.worker.session.stream.EventRecords;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,10 +37,11 @@ record SavedParts(
     List<SavedTopic> topics) {
   /** Returns the topics of a session that write down by themselves what they have. */
   static List<SavedTopic> topics(
-      Backend backend, CurrentCall call, HandleTables handles, Contexts contexts, Mirrors mirrors) {
+      Backend backend, CurrentCall call, HandleTables handles, Contexts contexts, Mirrors mirrors, MemoryCredit credit) {
     List<SavedTopic> topics = new ArrayList<>();
     topics.add(new SavedContexts(backend, call, contexts));
     topics.add(mirrors);
+    topics.add(credit);
     backend
         .relocation()
         .ifPresent(relocation -> topics.add(new EventRecords(relocation, handles, contexts)));

@@ -274,7 +274,7 @@ public final class Session {
 
   private void failed(int op, int length, int result) {
     if (result == Dispatcher.MALFORMED) {
-      end("malformed frame: " + Ops.name(op) + " of " + length + " bytes");
+      end("malformed frame: " + Ops.name(op) + " of " + length + " bytes" + calls.fault());
       return;
     }
     int error = result == Dispatcher.UNKNOWN ? CudaResult.NOT_SUPPORTED : result;

@@ -152,7 +152,8 @@ final class SessionCalls implements SessionTopics, SessionOps {
     Exports exports = new Exports(plan.exchange());
     overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
     MemoryQuota quota =
-        new MemoryQuota(plan.ledger(), overhead, backend, waits, answers, receiver::readAhead);
+        new MemoryQuota(
+            plan.ledger(), overhead, backend, call, waits, answers, receiver::readAhead);
     FirstLaunches firstLaunches = new FirstLaunches(backend, quota);
     StreamFrees frees = new StreamFrees(backend, call, handles, answers, waits);
     callbacks = new HostCallbacks(backend, call, handles, answers, waits, threads.callbackSender());
@@ -203,7 +204,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
             images,
             modules,
             virtual,
-            SavedParts.topics(backend, call, handles, contexts, mirrors));
+            SavedParts.topics(backend, call, handles, contexts, mirrors, quota.credit()));
   }
 
   /** The parts that know what the session has. */
@@ -224,6 +225,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
   /** The context of the frame being executed. */
   ContextState current() {
     return call.context();
+  }
+
+  /** See {@link CurrentCall#fault}. */
+  String fault() {
+    return call.fault();
   }
 
   /**

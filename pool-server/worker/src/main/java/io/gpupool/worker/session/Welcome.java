@@ -2,6 +2,7 @@
 package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.DeviceFlag;
 import io.gpupool.cuda.Ops;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.quota.LeasedGpu;
@@ -68,9 +69,11 @@ final class Welcome {
     backend.cuDeviceGetPCIBusId(out, PCI_BYTES, device);
     buffer.put(Memory.bytes(out, PCI_BYTES));
     buffer.putLong(gpu.quotaBytes());
-    for (int attribute = 0; attribute < ATTRIBUTES; attribute++) {
+    // CUDA has no attribute 0.
+    buffer.putInt(backend.allocatesAt() ? DeviceFlag.ALLOCATES_AT : Integer.MIN_VALUE);
+    for (int attribute = 1; attribute < ATTRIBUTES; attribute++) {
       Memory.putLong(out, 0);
-      boolean known = attribute > 0 && backend.cuDeviceGetAttribute(out, attribute, device) == 0;
+      boolean known = backend.cuDeviceGetAttribute(out, attribute, device) == 0;
       buffer.putInt(known ? Memory.getInt(out) : Integer.MIN_VALUE);
     }
   }

@@ -259,6 +259,16 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   }
 
   @Override
+  public boolean allocatesAt() {
+    return true;
+  }
+
+  @Override
+  public AddressRange freeRange(long wantedBytes) {
+    return memoryCalls.freeRange(wantedBytes);
+  }
+
+  @Override
   public int allocateAt(long address, long lengthBytes) {
     return memoryCalls.allocateAt(address, lengthBytes);
   }

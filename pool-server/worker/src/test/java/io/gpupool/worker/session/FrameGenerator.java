@@ -96,7 +96,10 @@ final class FrameGenerator {
   byte[] malformed() {
     byte[] frame = wellFormed().clone();
     ByteBuffer words = ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN);
-    switch (random.nextInt(6)) {
+    switch (random.nextInt(7)) {
+      case 6 -> {
+        return Request.posted(Ops.memAllocAt, context(), random.nextInt(3), nasty(), nasty());
+      }
       case 4 -> {
         return Request.resume(nasty());
       }
@@ -120,7 +123,8 @@ final class FrameGenerator {
     while (true) {
       int op = random.nextInt(1, Ops.LAST + 1);
       int slots = SLOTS[op];
-      if (slots >= 0 && op != Ops.goodbye && (op != Ops.streamHostFunction || rarely())) {
+      boolean ends = op == Ops.goodbye || op == Ops.memAllocAt;
+      if (slots >= 0 && !ends && (op != Ops.streamHostFunction || rarely())) {
         return op(op, slots);
       }
     }

@@ -2,6 +2,8 @@
 package io.gpupool.worker.session.call;
 
 import io.gpupool.cuda.CudaResult;
+import io.gpupool.cuda.Dispatcher;
+import io.gpupool.cuda.OwnResult;
 import io.gpupool.cuda.SessionServices;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
@@ -22,6 +24,8 @@ public final class CurrentCall {
   private final ContextState noContext;
   private final long scratch = Posix.map(SCRATCH_BYTES);
   private ContextState context;
+  private boolean creditWanted;
+  private String fault = "";
 
   /** The latest answer: its result, and its fixed outputs. */
   private int answerResult;
@@ -63,11 +67,34 @@ public final class CurrentCall {
     return scratch + OUTPUT_BYTES;
   }
 
+  /**
+   * Has the program give back what it has credit for and call again, if this call answers that
+   * there is no memory.
+   */
+  public void wantCredit() {
+    creditWanted = true;
+  }
+
+  /**
+   * Says why a frame is none that a program of ours sends.
+   *
+   * @return what an op answers then, for the session to end
+   */
+  public int malformed(String why) {
+    fault = ": " + why;
+    return Dispatcher.MALFORMED;
+  }
+
+  /** Returns what is to be added to the reason for which the session ends. */
+  public String fault() {
+    return fault;
+  }
+
   /** Answers a fenced call, remembering an error that stays. */
   public void reply(int tag, int result) {
     note(result);
     keep(result, 0, 0);
-    answers.reply(tag, result);
+    answers.reply(tag, told(result));
   }
 
   /** Answers a fenced call; the payload goes only with success. */
@@ -78,14 +105,17 @@ public final class CurrentCall {
       answers.reply(tag, 0, address, lengthBytes);
     } else {
       keep(result, 0, 0);
-      answers.reply(tag, result);
+      answers.reply(tag, told(result));
     }
   }
 
   /** Answers a fenced call with a payload, which only an error that stays leaves out. */
   public void replyWithLog(int tag, int result, Payload payload) {
-    if (CudaResult.isSticky(result)) {
-      reply(tag, result);
+    int told = told(result);
+    if (CudaResult.isSticky(result) || told != result) {
+      note(result);
+      keep(result, 0, 0);
+      answers.reply(tag, told);
     } else {
       keep(result, 0, 0);
       answers.reply(tag, result, payload.address(), payload.lengthBytes());
@@ -163,6 +193,12 @@ public final class CurrentCall {
     boolean fixed = lengthBytes <= OUTPUT_BYTES;
     answerAddress = fixed ? address : 0;
     answerBytes = fixed ? lengthBytes : 0;
+  }
+
+  private int told(int result) {
+    boolean again = creditWanted && result == CudaResult.OUT_OF_MEMORY;
+    creditWanted = false;
+    return again ? OwnResult.CREDIT_WANTED : result;
   }
 
   private void note(int result) {

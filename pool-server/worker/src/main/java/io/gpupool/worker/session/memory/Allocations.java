@@ -79,11 +79,23 @@ public final class Allocations {
     return reserving.test(counted) ? 0 : CudaResult.OUT_OF_MEMORY;
   }
 
+  /**
+   * Returns whether a program may have so many bytes of small allocations beside those there are.
+   */
+  boolean hasRoomFor(long smallBytes) {
+    return allocations.size() + smallBytes / Backend.MIN_BLOCK_BYTES <= MAX_ALLOCATIONS;
+  }
+
+  /** Keeps an allocation that was made. */
+  void add(long address, Allocation allocation) {
+    allocations.put(address, allocation);
+    owned.add(address, allocation.lengthBytes);
+  }
+
   /** Keeps an allocation that was made, or gives back what was counted for it. */
   void add(int result, long out, Allocation allocation) {
     if (result == 0) {
-      allocations.put(Memory.getLong(out), allocation);
-      owned.add(Memory.getLong(out), allocation.lengthBytes);
+      add(Memory.getLong(out), allocation);
     } else {
       uncount(allocation);
     }

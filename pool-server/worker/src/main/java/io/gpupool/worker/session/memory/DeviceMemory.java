@@ -2,6 +2,7 @@
 package io.gpupool.worker.session.memory;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.BackendTraits;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.MemoryOps;
 import io.gpupool.cuda.SessionServices;
@@ -9,6 +10,7 @@ import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.StreamFrees;
 import io.gpupool.worker.session.core.HandleTables;
+import io.gpupool.worker.session.quota.MemoryCredit;
 import io.gpupool.worker.session.quota.MemoryQuota;
 import io.gpupool.worker.session.stream.BlockingCalls;
 import java.util.function.IntSupplier;
@@ -156,6 +158,71 @@ public final class DeviceMemory implements MemoryOps {
       result = CudaResult.OUT_OF_MEMORY;
     }
     finish(tag, result, out, ADDRESS_BYTES, new Allocations.Allocation(null, gpu, counted));
+  }
+
+  @Override
+  public void memCredit(
+      int tag, int device, long lengthBytes, boolean addressWanted, boolean creditBytesWanted) {
+    if (!isCurrent(device)) {
+      call.reply(tag, CudaResult.INVALID_CONTEXT);
+      return;
+    }
+    allocations.endReleased();
+    quota.noticeFrees();
+    MemoryCredit credit = quota.credit();
+    credit.end(device);
+    long wanted = Math.min(lengthBytes, credit.grantableBytes(device)) & -GRANULE_BYTES;
+    BackendTraits.AddressRange range =
+        wanted > 0 && allocations.hasRoomFor(wanted)
+            ? backend.freeRange(wanted)
+            : BackendTraits.AddressRange.NONE;
+    boolean granted = credit.grant(device, range.address(), range.lengthBytes());
+    long out = call.out();
+    Memory.putLong(out, range.address());
+    Memory.putLong(out + 8, granted ? range.lengthBytes() : 0);
+    call.reply(tag, 0, out, 16);
+  }
+
+  @Override
+  public int memAllocAt(int device, long address, long lengthBytes) {
+    long counted = counted(lengthBytes);
+    if (call.isRestoring()) {
+      // It was paid for when it came.
+      return quota.reserveBlock(device, counted)
+          ? allocateAt(device, address, lengthBytes, counted)
+          : CudaResult.OUT_OF_MEMORY;
+    }
+    if (!quota.credit().pay(device, address, counted)) {
+      return call.malformed(
+          "no credit for %s bytes at 0x%x of GPU %d"
+              .formatted(Long.toUnsignedString(lengthBytes), address, device));
+    }
+    quota.countPaidBlock(device, counted);
+    return allocateAt(device, address, lengthBytes, counted);
+  }
+
+  private int allocateAt(int device, long address, long lengthBytes, long counted) {
+    int result =
+        isCurrent(device) ? backend.allocateAt(address, lengthBytes) : CudaResult.INVALID_CONTEXT;
+    if (result == 0) {
+      allocations.add(address, ofCurrentContext(counted));
+    } else {
+      quota.releaseBlock(device, counted);
+    }
+    return result;
+  }
+
+  @Override
+  public int memCreditEnd(int device) {
+    if (device < 0 || device >= quota.gpus()) {
+      return CudaResult.INVALID_DEVICE;
+    }
+    quota.credit().end(device);
+    return 0;
+  }
+
+  private boolean isCurrent(int device) {
+    return call.context().exists() && call.context().gpu == device;
   }
 
   @Override

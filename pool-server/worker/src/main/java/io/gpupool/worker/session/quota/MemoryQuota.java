@@ -3,6 +3,7 @@ package io.gpupool.worker.session.quota;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
+import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
 import io.gpupool.worker.session.core.Answers;
 import io.gpupool.worker.session.core.ContextState;
@@ -40,6 +41,8 @@ public final class MemoryQuota {
   private final DriverOverhead overhead;
   private final OutOfMemoryReport report;
   private final BlockCount blocks;
+  private final MemoryCredit credit;
+  private final CurrentCall call;
   private final Backend backend;
   private final Waits waits;
   private final Answers answers;
@@ -61,17 +64,20 @@ public final class MemoryQuota {
   /**
    * Makes the session's view of a ledger.
    *
+   * @param call which the memory is for
    * @param readAhead see {@link BlockingCalls}
    */
   public MemoryQuota(
       Ledger ledger,
       DriverOverhead overhead,
       Backend backend,
+      CurrentCall call,
       Waits waits,
       Answers answers,
       Runnable readAhead) {
     this.ledger = ledger;
     this.overhead = overhead;
+    this.call = call;
     report = new OutOfMemoryReport(answers, ledger);
     this.backend = backend;
     this.waits = waits;
@@ -80,6 +86,7 @@ public final class MemoryQuota {
     leaving = new long[ledger.gpus()];
     unmeasured = new long[ledger.gpus()];
     blocks = new BlockCount(backend.memoryBlockBytes(), ledger.gpus());
+    credit = new MemoryCredit(ledger);
   }
 
   /** Sets how memory is had back that is kept for later allocations. */
@@ -87,13 +94,25 @@ public final class MemoryQuota {
     reclaim = newReclaim;
   }
 
+  /** Credit of this session for small allocations. */
+  public MemoryCredit credit() {
+    return credit;
+  }
+
   /**
-   * Counts memory; waits for what is leaving if there is room only then. False if there is none.
+   * Counts memory; waits for what is leaving if there is room only then. False if there is none, or
+   * none before the program has given its credit back.
    */
   public boolean reserve(int gpu, long lengthBytes) {
     measureInTime(gpu, lengthBytes);
-    if (ledger.tryReserve(gpu, lengthBytes)
-        || awaitRoom(gpu, lengthBytes)
+    if (ledger.tryReserve(gpu, lengthBytes)) {
+      return true;
+    }
+    if (credit.unusedBytes(gpu) > 0) {
+      call.wantCredit();
+      return false;
+    }
+    if (awaitRoom(gpu, lengthBytes)
         // What was leaving at the first try may have gone before the wait looked at it.
         || ledger.tryReserve(gpu, lengthBytes)
         || reclaim.test(gpu) && ledger.tryReserve(gpu, lengthBytes)
@@ -160,9 +179,14 @@ public final class MemoryQuota {
     }
   }
 
-  /** The bytes that the lease may still allocate. */
+  /** The bytes that the program may still allocate. */
   public long freeBytes(int gpu) {
-    return ledger.freeBytes(gpu);
+    return ledger.freeBytes(gpu) + credit.unusedBytes(gpu);
+  }
+
+  /** The number of GPUs of the lease. */
+  public int gpus() {
+    return ledger.gpus();
   }
 
   /** The bytes that the lease may have. */
@@ -185,7 +209,15 @@ public final class MemoryQuota {
     return reserved;
   }
 
-  /** Takes back what {@link #reserveBlock} counted. */
+  /** Counts an allocation as {@link #reserveBlock} does, of which credit has paid the length. */
+  public void countPaidBlock(int gpu, long lengthBytes) {
+    long more = blocks.add(gpu, lengthBytes) - lengthBytes;
+    if (more != 0) {
+      ledger.charge(gpu, more);
+    }
+  }
+
+  /** Takes back what {@link #reserveBlock} or {@link #countPaidBlock} counted. */
   public void releaseBlock(int gpu, long lengthBytes) {
     release(gpu, blocks.remove(gpu, lengthBytes));
   }

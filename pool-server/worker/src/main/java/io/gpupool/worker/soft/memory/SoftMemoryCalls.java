@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.soft.memory;
 
+import io.gpupool.cuda.BackendTraits.AddressRange;
 import io.gpupool.cuda.MemoryCalls;
 import io.gpupool.soft.device.context.SoftContext;
 import io.gpupool.worker.os.Memory;
@@ -27,6 +28,17 @@ public final class SoftMemoryCalls extends SoftCalls implements MemoryCalls {
   @Override
   public int cuMemAlloc_v2(long address, long bytes) {
     return call(() -> Memory.putLong(address, context().allocate(bytes)));
+  }
+
+  /** Free addresses of the current context's device. */
+  public AddressRange freeRange(long wantedBytes) {
+    return state()
+        .currentContext()
+        .device()
+        .memory()
+        .freeRange(wantedBytes)
+        .map(range -> new AddressRange(range.address(), range.lengthBytes()))
+        .orElse(AddressRange.NONE);
   }
 
   /** Allocates in the current context at an address of the caller's choice. */
