@@ -22,7 +22,6 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -76,6 +75,12 @@ class WorkerMoveTest extends WorkerProcessFixture {
   private @Nullable ControlLink targetControl;
   private int stream = -1;
 
+  @SuppressWarnings("NullAway.Init") // set with the workers
+  private BlockingQueue<TextMessage> fromSource;
+
+  @SuppressWarnings("NullAway.Init") // set with the workers
+  private BlockingQueue<TextMessage> fromTarget;
+
   @AfterEach
   void stopTarget() throws Exception {
     Posix.unmap(buffer, MEGABYTE);
@@ -108,7 +113,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
   }
 
   /** Assigns the session to the target, on another GPU than the source's. */
-  private void assignTarget() throws IOException {
+  private void assignTarget(int quotaBytes) throws IOException {
     Path ledger = folder.resolve("ledger2");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     targetControl()
@@ -117,7 +122,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
                 .put("session", "s1")
                 .put("lease", "l1")
                 .put("slot", 3)
-                .put("gpus", "0:" + (16 << 20) + ":50")
+                .put("gpus", "0:" + quotaBytes + ":50")
                 .put("resumeWindow", WINDOW_MILLIS)
                 .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
@@ -176,22 +181,27 @@ class WorkerMoveTest extends WorkerProcessFixture {
     control.send(TextMessage.ofType("moveEnd").put("move", "m1").put("gone", gone).build());
   }
 
-  private void resumeAtTarget() throws IOException {
+  /** Gives the session another connection, at either worker. */
+  private void resume(ControlLink link, UnixSocket server) throws IOException {
     int[] pair = Posix.socketPair();
-    targetControl().send(TextMessage.ofType("attach").build());
-    Objects.requireNonNull(targetSocket).sendDescriptor(pair[1]);
+    link.send(TextMessage.ofType("attach").build());
+    server.sendDescriptor(pair[1]);
     Posix.close(pair[1]);
     Posix.close(stream);
     stream = pair[0];
     frames.posted(ControlOp.RESUME, received);
     send(stream, frames);
     WorkerProcessFixture.receive(stream, buffer, 24);
-    assertThat(Memory.getInt(buffer + 4)).as("RESUMED").isEqualTo(AnswerKind.RESUMED);
+    assertThat(Memory.getInt(buffer + 4)).isEqualTo(AnswerKind.RESUMED);
   }
 
-  /** Sends frames, and returns the payload of the answer to tag 9, which comes last. */
+  /**
+   * Sends frames, and returns the payload of the answer to tag 9, or the bytes of a copy with
+   * another tag, whose answer follows.
+   */
   private byte[] call() {
     send(stream, frames);
+    byte @Nullable [] copied = null;
     while (true) {
       WorkerProcessFixture.receive(stream, buffer, 16);
       int length = Memory.getInt(buffer);
@@ -202,12 +212,12 @@ class WorkerMoveTest extends WorkerProcessFixture {
       // An acknowledgement counts for no position.
       received += kind == AnswerKind.ACK ? 0 : length;
       if (kind == AnswerKind.DATA) {
-        return Memory.bytes(buffer + 24, result);
+        copied = Memory.bytes(buffer + 24, result);
       }
       if (kind == AnswerKind.REPLY) {
         assertThat(result).as("tag %d", tag).isZero();
-        if (tag == 9) {
-          return Memory.bytes(buffer + 16, length - 16);
+        if (tag == 9 || copied != null) {
+          return copied != null ? copied : Memory.bytes(buffer + 16, length - 16);
         }
       }
     }
@@ -217,18 +227,14 @@ class WorkerMoveTest extends WorkerProcessFixture {
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong();
   }
 
-  @Test
-  void session_thatMoves_hasTheSameMemoryModulesAndEventsUnderTheSameNumbers() throws Throwable {
+  /** Starts a session with a program that has something of all kinds; returns its memory. */
+  private long startProgram() throws Throwable {
     startSpare("--gpus", "soft:2,mem=64Mi");
     startTarget();
-    BlockingQueue<TextMessage> fromSource = serve(control);
-    BlockingQueue<TextMessage> fromTarget = serve(targetControl());
+    fromSource = serve(control);
+    fromTarget = serve(targetControl());
     stream = attach(null, WINDOW_MILLIS);
-    // WELCOME
-    WorkerProcessFixture.receive(stream, buffer, 16);
-    int welcomeBytes = Memory.getInt(buffer);
-    WorkerProcessFixture.receive(stream, buffer + 16, welcomeBytes - 16);
-    received = welcomeBytes;
+    receiveWelcome();
     frames.fenced(Ops.ctxRetainPrimary, 9, 0, 0);
     call();
     frames.posted(Ops.imageBegin, 1, PTX.length() + 1);
@@ -241,7 +247,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
     frames.posted(Ops.eventCreate, END, 0);
     frames.posted(Ops.eventRecord, START, STREAM, 0);
     frames.fenced(Ops.memAlloc, 9, 300_000, 1);
-    long gone = number(call());
+    final long gone = number(call());
     frames.fenced(Ops.memAlloc, 9, 100_000, 1);
     long kept = number(call());
     frames.posted(Ops.memFree, gone);
@@ -250,10 +256,34 @@ class WorkerMoveTest extends WorkerProcessFixture {
     frames.posted(Ops.eventRecord, END, STREAM, 0);
     frames.fenced(Ops.ctxSynchronize, 9);
     call();
-    frames.fenced(Ops.cuEventElapsedTime_v2, 9, 1, START, END);
-    byte[] elapsed = call();
+    return kept;
+  }
 
-    assignTarget();
+  private void receiveWelcome() {
+    WorkerProcessFixture.receive(stream, buffer, 16);
+    int welcomeBytes = Memory.getInt(buffer);
+    WorkerProcessFixture.receive(stream, buffer + 16, welcomeBytes - 16);
+    received = welcomeBytes;
+  }
+
+  private byte[] elapsed() {
+    frames.fenced(Ops.cuEventElapsedTime_v2, 9, 1, START, END);
+    return call();
+  }
+
+  private void requireSameMemory(long kept) {
+    frames.fenced(Ops.memcpyDtoH, 8, kept + 70_000, 10, 0);
+    assertThat(new String(call(), StandardCharsets.UTF_8)).isEqualTo("the middle");
+    frames.launch(Ops.launch, STORE, kept);
+    frames.fenced(Ops.memcpyDtoH, 8, kept, 8, 0);
+    assertThat((int) number(call())).isEqualTo(43);
+  }
+
+  @Test
+  void session_thatMoves_hasTheSameMemoryModulesAndEventsUnderTheSameNumbers() throws Throwable {
+    final long kept = startProgram();
+    final byte[] elapsed = elapsed();
+    assignTarget(16 << 20);
     connectWorkers();
     assertThat(next(fromTarget, "restored").get("session")).contains("s1");
     TextMessage moved = next(fromSource, "moved");
@@ -263,18 +293,63 @@ class WorkerMoveTest extends WorkerProcessFixture {
     assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(worker.exitValue()).isZero();
 
-    resumeAtTarget();
-    frames.fenced(Ops.memcpyDtoH, 8, kept + 70_000, 10, 0);
-    assertThat(new String(call(), StandardCharsets.UTF_8)).isEqualTo("the middle");
-    frames.fenced(Ops.cuEventElapsedTime_v2, 9, 1, START, END);
-    // The answer to the copy comes before it.
-    assertThat(List.of(elapsed)).containsExactly(skipReply());
-    frames.launch(Ops.launch, STORE, kept);
-    frames.fenced(Ops.memcpyDtoH, 8, kept, 8, 0);
-    assertThat((int) number(call())).isEqualTo(43);
+    resume(targetControl(), Objects.requireNonNull(targetSocket));
+    assertThat(elapsed()).isEqualTo(elapsed);
+    requireSameMemory(kept);
   }
 
-  private byte[] skipReply() {
-    return call();
+  @Test
+  void session_thatStays_goesOnWhereItWas() throws Throwable {
+    final long kept = startProgram();
+    assignTarget(16 << 20);
+    connectWorkers();
+    next(fromTarget, "restored");
+    next(fromSource, "moved");
+    decide(0);
+
+    resume(control, socket());
+    requireSameMemory(kept);
+  }
+
+  @Test
+  void session_thatHasNoRoomAtTheTarget_goesOnWhereItWas() throws Throwable {
+    final long kept = startProgram();
+    assignTarget(1000);
+    connectWorkers();
+    assertThat(next(fromSource, "moveFailed").get("reason"))
+        .contains("memAlloc cannot be made again: CUDA error 2");
+    assertThat(next(fromTarget, "ended").require("reason")).contains("memAlloc");
+
+    resume(control, socket());
+    requireSameMemory(kept);
+  }
+
+  @Test
+  void session_whoseTargetDies_goesOnWhereItWas() throws Throwable {
+    final long kept = startProgram();
+    assignTarget(16 << 20);
+    Objects.requireNonNull(target).destroyForcibly().waitFor();
+    int[] pair = Posix.socketPair();
+    control.send(TextMessage.ofType("move").put("move", "m1").build());
+    socket().sendDescriptor(pair[0]);
+    Posix.close(pair[0]);
+    Posix.close(pair[1]);
+    assertThat(next(fromSource, "moveFailed").require("reason")).contains("connection");
+
+    requireSameMemory(kept);
+  }
+
+  @Test
+  void session_withLinkedCodeUnderWay_isRefusedWithTheReason() throws Throwable {
+    final long kept = startProgram();
+    frames.fenced(Ops.linkCreate, 9, 1, -1, 0, 0);
+    call();
+    assignTarget(16 << 20);
+    connectWorkers();
+    assertThat(next(fromSource, "moveFailed").get("reason"))
+        .contains("it has code that is being linked, which cannot move");
+
+    resume(control, socket());
+    requireSameMemory(kept);
   }
 }

@@ -224,7 +224,7 @@ public final class AssignedSession {
       MoveTarget target =
           new MoveTarget(backend, memoryBases(), point -> new Session(backend, plan, point));
       Session session = target.receive(fd);
-      control.send(TextMessage.ofType("restored").put("session", mine.name().id()).build());
+      reports.arrived(mine.name().id());
       return session;
     };
   }

@@ -34,6 +34,12 @@ final class SessionReports {
     send(TextMessage.ofType("disconnected").put("reason", reason).build());
   }
 
+  /** The session has come from another worker, and its program has yet to connect. */
+  void arrived(String session) {
+    loss = new Loss("it has come from another GPU", System.nanoTime());
+    send(TextMessage.ofType("restored").put("session", session).build());
+  }
+
   void resumed() {
     loss = null;
     send(TextMessage.ofType("resumed").build());

@@ -37,7 +37,12 @@ record SavedParts(
     List<SavedTopic> topics) {
   /** Returns the topics of a session that write down by themselves what they have. */
   static List<SavedTopic> topics(
-      Backend backend, CurrentCall call, HandleTables handles, Contexts contexts, Mirrors mirrors, MemoryCredit credit) {
+      Backend backend,
+      CurrentCall call,
+      HandleTables handles,
+      Contexts contexts,
+      Mirrors mirrors,
+      MemoryCredit credit) {
     List<SavedTopic> topics = new ArrayList<>();
     topics.add(new SavedContexts(backend, call, contexts));
     topics.add(mirrors);
