@@ -150,9 +150,15 @@ class AuthInterceptorIT {
     assertThat(usable)
         .as("what takes a lease needs its secret, too")
         .containsAll(readable)
-        .contains("RequestLease", "CloseSession", "ReleaseLease", "UpdateLease", "EndSession")
+        .contains(
+            "RequestLease",
+            "CloseSession",
+            "ReleaseLease",
+            "UpdateLease",
+            "MoveLease",
+            "EndSession")
         .contains("ResumeSession")
-        .hasSize(readable.size() + 6);
+        .hasSize(readable.size() + 7);
   }
 
   /** Requests name all that the tenant blue has, by the names of their fields. */
