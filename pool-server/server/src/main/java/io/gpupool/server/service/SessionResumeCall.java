@@ -42,12 +42,8 @@ record SessionResumeCall(
   ResumeSessionReply answer(ResumeSessionRequest request, Principal principal)
       throws WireException {
     SessionId id = SessionId.ofBytes(request.getSessionId().toByteArray());
-    Optional<Lease> moved = movedWith(id);
-    if (moved.isPresent()) {
-      String home = moved.get().topology().home();
-      return home.equals(directory.name()) ? here(request, principal) : elsewhere(home);
-    }
-    String server = request.getServer();
+    // A program names the server that the session had at first.
+    String server = lease(id).map(moved -> moved.topology().home()).orElseGet(request::getServer);
     return server.isEmpty() || server.equals(directory.name())
         ? here(request, principal)
         : elsewhere(server);
@@ -55,9 +51,12 @@ record SessionResumeCall(
 
   /** Returns the lease with which a session has moved that is not here, or not any more. */
   Optional<Lease> movedWith(SessionId id) {
-    return sessions.serves(id)
-        ? Optional.empty()
-        : sessions.moves().leaseOf(id).flatMap(lease -> finder.find(lease.text()));
+    return sessions.serves(id) ? Optional.empty() : lease(id);
+  }
+
+  /** Returns the lease of a session that has moved, wherever it is. */
+  private Optional<Lease> lease(SessionId id) {
+    return sessions.moves().leaseOf(id).flatMap(lease -> finder.find(lease.text()));
   }
 
   private ResumeSessionReply elsewhere(String server) {

@@ -29,6 +29,7 @@ final class ArrivingSession implements WorkerSession {
   private final Session session;
   private final Executor control;
   private final Consumer<String> onFailure;
+  private final boolean isFromHere;
   private Timers.Cancellable start = () -> {};
 
   /** Of the source's worker, until it is answered. */
@@ -39,13 +40,19 @@ final class ArrivingSession implements WorkerSession {
   /**
    * Begins nothing yet.
    *
+   * @param isFromHere whether it moves within this server
    * @param onFailure takes the reason why it cannot come, at most once
    */
   ArrivingSession(
-      Session session, CallStream stream, Executor control, Consumer<String> onFailure) {
+      Session session,
+      CallStream stream,
+      Executor control,
+      boolean isFromHere,
+      Consumer<String> onFailure) {
     this.session = session;
     this.stream = stream;
     this.control = control;
+    this.isFromHere = isFromHere;
     this.onFailure = onFailure;
   }
 
@@ -88,8 +95,14 @@ final class ArrivingSession implements WorkerSession {
   @Override
   public void onMessage(TextMessage message) {
     switch (message.type()) {
-      case "restored" ->
-          LOG.debug("lease {} session {} is restored", session.lease().id(), id().brief());
+      case "restored" -> {
+        LOG.debug("lease {} session {} is restored", session.lease().id(), id().brief());
+        // The server's next process goes on with it, or kills its worker, as the lease has moved
+        // by then or has not. One server has one record of a session.
+        if (!isFromHere && !isOver) {
+          session.record();
+        }
+      }
       case "ended" ->
           failed(HolderName.plain(message.get("reason").orElse("its worker cannot restore it")));
       default -> session.onMessage(message);

@@ -135,7 +135,7 @@ public final class Session implements LeasedSession, WorkerSession {
           resumption.lost(claimed.reason(), this::end, millis);
         });
     metrics.add(Metric.SESSIONS_TAKEN_OVER, 1, lease.tenant());
-    log(": took over worker " + workerPid() + " of " + client() + " (" + stateText() + ")");
+    log(": took over worker " + workerPid() + " of " + client() + " (" + state + ")");
   }
 
   public SessionId id() {
@@ -299,11 +299,16 @@ public final class Session implements LeasedSession, WorkerSession {
         List.of(lease.ledger()::share, lease.time()::share));
   }
 
+  /** Leaves a record for the server's next process. */
+  void record() {
+    recording.write(this, past);
+  }
+
   /** Goes on with the worker that has restored it, and waits for its program. */
   void arrive() {
     worker().serve(this);
     state = State.DISCONNECTED;
-    recording.write(this, past);
+    record();
     resumption.lost("its lease was moved", this::end);
   }
 
@@ -470,17 +475,13 @@ public final class Session implements LeasedSession, WorkerSession {
       String how = local ? " over a local socket" : "";
       log(": " + client() + " attached to worker " + workerPid() + how);
       // Before the program can do anything that would be lost without it.
-      recording.write(this, past);
+      record();
       worker().attach(stream, local, seal == null ? null : seal.secret());
       seal = null;
       joining.over();
     } else {
       Detaching.closeQuietly(stream);
     }
-  }
-
-  private String stateText() {
-    return state == State.ATTACHED ? "attached" : "disconnected";
   }
 
   /** Logs a line that has session, lease and tenant as fields, too. */

@@ -8,6 +8,7 @@ import com.google.protobuf.ByteString;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.server.control.ManualTimers;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.move.Destination;
@@ -16,6 +17,8 @@ import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.store.MoveStore;
 import io.gpupool.server.options.LocalSocketOptions;
 import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.MoveRecord;
+import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.service.SessionCalls.CallStreams;
 import io.gpupool.server.session.ServedSessions;
 import io.gpupool.server.session.Session;
@@ -157,6 +160,28 @@ class SessionResumeCallTest {
           .isEqualTo("b:7642");
     }
     assertThat(other.store.get(session.lease().id()).orElseThrow().isOn("b")).isTrue();
+  }
+
+  @Test
+  void answer_sessionHasMovedHere_goesOnHereWhicheverServerIsNamed() throws Exception {
+    LinkedWorker ignored = served.attach(session);
+    Ground other = server("b");
+    MoveRecord move =
+        new MoveRecord(
+            "m",
+            GpuKey.of(PlacementTest.gpu("b", 0, 8L << 30)),
+            ground.store.get(session.lease().id()).orElseThrow().parts().getFirst(),
+            0,
+            null,
+            MoveRecord.Phase.MOVED,
+            new MoveRecord.Result("", 0, 0, true),
+            List.of(session.id().toString()));
+    ground.records.update(transaction -> {
+      transaction.put(RecordTypes.MOVES, session.lease().id().text(), move);
+    });
+    assertThat(call.answer(request().toBuilder().setServer("b").build(), blue).getElsewhere())
+        .isEmpty();
+    assertThat(other.store.moves().get(session.lease().id())).contains(move);
   }
 
   @Test
