@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What was freed of late, to tell where an address lies. Not thread-safe; {@link DeviceMemory}
- * guards it.
+ * The latest pieces of memory that were freed, to tell where an address lies. Not thread-safe;
+ * {@link DeviceMemory} guards it.
  */
 final class FreedMemory {
   private static final int MAX_PIECES = 256;

@@ -132,7 +132,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
    * Makes the parts.
    *
    * @param devices the backend's CUdevice of each GPU of the lease
-   * @param receiver the receiving end of the call stream
+   * @param input the receiving end of the call stream
    * @param abort ends the session from any thread, for this reason
    */
   SessionCalls(
@@ -142,7 +142,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
       Answers answers,
       Waits waits,
       SessionThreads threads,
-      Receiver receiver,
+      Receiver input,
       Consumer<String> abort) {
     this.backend = backend;
     this.answers = answers;
@@ -152,14 +152,13 @@ final class SessionCalls implements SessionTopics, SessionOps {
     Exports exports = new Exports(plan.exchange());
     overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
     MemoryQuota quota =
-        new MemoryQuota(
-            plan.ledger(), overhead, backend, call, waits, answers, receiver::readAhead);
+        new MemoryQuota(plan.ledger(), overhead, backend, call, waits, answers, input::readAhead);
     FirstLaunches firstLaunches = new FirstLaunches(backend, quota);
     StreamFrees frees = new StreamFrees(backend, call, handles, answers, waits);
     callbacks = new HostCallbacks(backend, call, handles, answers, waits, threads.callbackSender());
     blocking =
         new BlockingCalls(
-            backend, call, answers, waits, threads.waiting(), callbacks, receiver::readAhead);
+            backend, call, answers, waits, threads.waiting(), callbacks, input::readAhead);
     contexts =
         new Contexts(
             backend,
@@ -187,7 +186,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     downloads =
         new Downloads(backend, call, handles, answers, waits, threads.waiting(), owned, blocks);
     hostMemory =
-        new SharedHostMemory(backend, call, handles, owned, blocking, receiver::takeDescriptor);
+        new SharedHostMemory(backend, call, handles, owned, blocking, input::takeDescriptor);
     streams = new Streams(backend, call, handles, answers, waits, owned, exports);
     launches = new Launches(backend, call, handles, owned, firstLaunches);
     arrays = new CudaArrays(backend, call, handles, quota, blocking);

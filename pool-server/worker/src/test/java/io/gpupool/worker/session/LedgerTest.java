@@ -115,7 +115,7 @@ class LedgerTest {
     Files.write(tooShort, new byte[10]);
 
     assertThatThrownBy(() -> Ledger.open(handed(tooShort), 0, QUOTAS))
-        .hasMessageContaining("has 10 bytes, not 1560");
+        .hasMessageContaining("has 10 bytes, not 2600");
     assertThatThrownBy(() -> Ledger.open(handed(file()), 64, QUOTAS))
         .hasMessageContaining("slot 64");
   }

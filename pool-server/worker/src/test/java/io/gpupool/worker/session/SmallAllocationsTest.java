@@ -191,9 +191,11 @@ class SmallAllocationsTest {
     assertThat(ledger.sessionBytes(0)).isEqualTo(4 * MIB);
     assertThat(freeBytes()).isEqualTo(QUOTA);
 
+    assertThat(ledger.creditBytes(0)).isEqualTo(4 * MIB);
     session.post(Ops.memCreditEnd, 0);
     assertThat(freeBytes()).isEqualTo(QUOTA);
     assertThat(ledger.sessionBytes(0)).isZero();
+    assertThat(ledger.creditBytes(0)).isZero();
   }
 
   @Test
@@ -204,6 +206,7 @@ class SmallAllocationsTest {
 
     assertThat(second).isEqualTo(new Credit(first.address + STEP, MIB));
     assertThat(ledger.sessionBytes(0)).isEqualTo(STEP + MIB);
+    assertThat(ledger.creditBytes(0)).isEqualTo(MIB);
   }
 
   @Test
@@ -254,6 +257,7 @@ class SmallAllocationsTest {
       assertThat(credit(one, 16 * MIB).lengthBytes).isEqualTo(4 * MIB);
       other.allocate(STEP);
       assertThat(credit(one, 16 * MIB).lengthBytes).isEqualTo(2 * MIB);
+      assertThat(other.call(Ops.memGetInfo, 1, 1).u64(0)).isEqualTo(QUOTA - STEP);
 
       assertThat(other.call(Ops.memAlloc, 63 * MIB, 1).result())
           .isEqualTo(CudaResult.OUT_OF_MEMORY);

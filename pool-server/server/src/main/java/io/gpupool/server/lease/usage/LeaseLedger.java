@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   GPU 0: u64 total | u64 slot 0 | ... | u64 slot 63     GPU 1: ...     memory of the host: ...
+ *   unused credit of GPU 0: ...     of GPU 1: ...
  * </pre>
  */
 public final class LeaseLedger implements AutoCloseable {
@@ -69,7 +70,11 @@ public final class LeaseLedger implements AutoCloseable {
   }
 
   private static long lengthBytes(int gpus) {
-    return (gpus + 1L) * WORDS * Long.BYTES;
+    return (long) rows(gpus) * WORDS * Long.BYTES;
+  }
+
+  private static int rows(int gpus) {
+    return 2 * gpus + 1;
   }
 
   private void clearSlotsBut(Set<Integer> kept) {
@@ -91,11 +96,21 @@ public final class LeaseLedger implements AutoCloseable {
   }
 
   public long usedBytes(int gpu) {
-    return gpus == 0 ? 0 : atLeastNothing((long) WORD.getVolatile(words, at(gpu, 0)));
+    return usedOf(gpu, 0);
   }
 
   public long usedBytes(int gpu, int slot) {
-    return gpus == 0 ? 0 : atLeastNothing((long) WORD.getVolatile(words, at(gpu, 1 + slot)));
+    return usedOf(gpu, 1 + slot);
+  }
+
+  /** Without credit that programs have been granted and have not used. */
+  private long usedOf(int gpu, int word) {
+    if (gpus == 0) {
+      return 0;
+    }
+    long counted = (long) WORD.getVolatile(words, at(gpu, word));
+    long credit = (long) WORD.getVolatile(words, at(gpus + 1 + gpu, word));
+    return atLeastNothing(counted - atLeastNothing(credit));
   }
 
   /** A worker that was broken into may have written anything there. */
@@ -129,10 +144,10 @@ public final class LeaseLedger implements AutoCloseable {
 
   /** Takes off what a slot's worker had; it must be dead. */
   public void clearSlot(int slot) {
-    int rows = gpus == 0 ? 0 : gpus + 1;
-    for (int gpu = 0; gpu < rows; gpu++) {
-      long used = (long) WORD.getAndSet(words, at(gpu, 1 + slot), 0L);
-      WORD.getAndAdd(words, at(gpu, 0), -used);
+    int rows = gpus == 0 ? 0 : rows(gpus);
+    for (int row = 0; row < rows; row++) {
+      long used = (long) WORD.getAndSet(words, at(row, 1 + slot), 0L);
+      WORD.getAndAdd(words, at(row, 0), -used);
     }
   }
 
@@ -143,7 +158,7 @@ public final class LeaseLedger implements AutoCloseable {
     }
   }
 
-  private static long at(int gpu, int word) {
-    return ((long) gpu * WORDS + word) * Long.BYTES;
+  private static long at(int row, int word) {
+    return ((long) row * WORDS + word) * Long.BYTES;
   }
 }

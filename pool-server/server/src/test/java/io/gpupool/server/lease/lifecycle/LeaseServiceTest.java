@@ -152,13 +152,17 @@ class LeaseServiceTest {
       var words =
           file.map(java.nio.channels.FileChannel.MapMode.READ_WRITE, 0, file.size())
               .order(java.nio.ByteOrder.nativeOrder());
-      assertThat(file.size()).as("two GPUs and the host").isEqualTo(3 * 65 * 8);
+      assertThat(file.size()).as("two GPUs, the host, their credit").isEqualTo(5 * 65 * 8);
       words.putLong(65 * 8, 30).putLong((65 + 1) * 8, 10).putLong((65 + 64) * 8, 20);
       words.putLong(2 * 65 * 8, 7).putLong((2 * 65 + 64) * 8, 7);
       assertThat(ledger.usedBytes(1)).isEqualTo(30);
       assertThat(ledger.usedBytes(1, 63)).isEqualTo(20);
+      words.putLong(4 * 65 * 8, 6).putLong((4 * 65 + 64) * 8, 5);
+      assertThat(ledger.usedBytes(1)).as("without unused credit").isEqualTo(24);
+      assertThat(ledger.usedBytes(1, 63)).as("without unused credit").isEqualTo(15);
       ledger.clearSlot(63);
-      assertThat(ledger.usedBytes(1)).isEqualTo(10);
+      assertThat(words.getLong(4 * 65 * 8)).as("credit of the others").isEqualTo(1);
+      assertThat(ledger.usedBytes(1)).isEqualTo(9);
       assertThat(ledger.usedBytes(0)).isZero();
       assertThat(words.getLong(2 * 65 * 8)).as("of the host").isZero();
     }

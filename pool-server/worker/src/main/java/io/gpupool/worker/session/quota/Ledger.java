@@ -13,8 +13,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Count of the memory that the sessions of one lease have allocated, in memory that their workers
- * share. For each GPU, and then for the host: the total, then one slot a session. Any thread of any
- * worker may count.
+ * share. For each GPU, then for the host, then once more for each GPU what of it is unused credit:
+ * the total, then one slot a session. Any thread of any worker may count.
  */
 public final class Ledger {
   /** The most sessions of a lease on one server. */
@@ -64,7 +64,7 @@ public final class Ledger {
   }
 
   public static long sizeBytes(int gpus) {
-    return 8L * WORDS * (gpus + 1);
+    return 8L * WORDS * (2 * gpus + 1);
   }
 
   /** Counts an allocation, unless it would exceed the quota. */
@@ -130,6 +130,19 @@ public final class Ledger {
   public void release(int gpu, long lengthBytes) {
     WORD.getAndAdd(words, slotOffset(gpu), -lengthBytes);
     WORD.getAndAdd(words, totalOffset(gpu), -lengthBytes);
+  }
+
+  /** Counts credit that is granted, or with a negative length used or taken back. */
+  void countCredit(int gpu, long lengthBytes) {
+    int row = quotaBytes.length + 1 + gpu;
+    WORD.getAndAdd(words, totalOffset(row), lengthBytes);
+    WORD.getAndAdd(words, slotOffset(row), lengthBytes);
+  }
+
+  /** Returns the unused credit of the whole lease, which counts as allocated. */
+  public long creditBytes(int gpu) {
+    long total = (long) WORD.getVolatile(words, totalOffset(quotaBytes.length + 1 + gpu));
+    return Math.clamp(total, 0, quotaBytes[gpu]);
   }
 
   /** Returns the bytes that this session has allocated. */

@@ -61,6 +61,7 @@ public final class MemoryCredit implements SavedTopic {
     if (!ledger.tryReserve(gpu, lengthBytes)) {
       return false;
     }
+    ledger.countCredit(gpu, lengthBytes);
     next[gpu] = address;
     end[gpu] = address + lengthBytes;
     return true;
@@ -78,6 +79,7 @@ public final class MemoryCredit implements SavedTopic {
     boolean pays = address == next[gpu] && lengthBytes > 0 && lengthBytes <= unusedBytes(gpu);
     if (pays) {
       next[gpu] += lengthBytes;
+      ledger.countCredit(gpu, -lengthBytes);
     }
     return pays;
   }
@@ -103,6 +105,7 @@ public final class MemoryCredit implements SavedTopic {
 
   /** Takes back what is not used. */
   public void end(int gpu) {
+    ledger.countCredit(gpu, -unusedBytes(gpu));
     ledger.release(gpu, unusedBytes(gpu));
     next[gpu] = 0;
     end[gpu] = 0;

@@ -179,9 +179,9 @@ public final class MemoryQuota {
     }
   }
 
-  /** The bytes that the program may still allocate. */
+  /** The bytes that the programs of the lease may still allocate. */
   public long freeBytes(int gpu) {
-    return ledger.freeBytes(gpu) + credit.unusedBytes(gpu);
+    return Math.min(ledger.quotaBytes(gpu), ledger.freeBytes(gpu) + ledger.creditBytes(gpu));
   }
 
   /** The number of GPUs of the lease. */
