@@ -128,6 +128,11 @@ final class CudaRuns implements AutoCloseable {
     return names.contains(nameOf(program)) || Files.isDirectory(SOURCES.resolve(nameOf(program)));
   }
 
+  /** Returns whether a program needs two GPUs. */
+  static boolean wantsTwoGpus(Path program) {
+    return says(program, WANTS_TWO_GPUS);
+  }
+
   private static boolean says(Path program, String words) {
     Path source = SOURCES.resolve(nameOf(program) + SUFFIX);
     try {
