@@ -7,6 +7,12 @@ import java.util.List;
 public enum Metric {
   LEASES_GRANTED("gpupool.leases.granted", "", "Leases granted", "tenant"),
   LEASES_ENDED("gpupool.leases.ended", "", "Leases ended, by what ended them", "tenant", "reason"),
+  MOVES(
+      "gpupool.moves",
+      "",
+      "Moves of leases away from this server's GPUs, by what came of them",
+      "tenant",
+      "result"),
   REQUESTS_QUEUED("gpupool.requests.queued", "", "Requests for leases that had to wait", "tenant"),
   REQUESTS_REFUSED(
       "gpupool.requests.refused", "", "Requests that came to nothing", "tenant", "cause"),

@@ -6,6 +6,7 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.store.MoveStore;
+import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.records.MoveRecord;
 import io.gpupool.server.state.StateException;
 import io.gpupool.transport.Detaching;
@@ -269,6 +270,7 @@ final class Departure {
       return;
     }
     end();
+    count("moved");
     LOG.info("lease {} has moved to {} with {} sessions", lease.id(), server(), legs.size());
     for (Session session : with.sessions().of(lease)) {
       if (session.isServed()) {
@@ -286,12 +288,17 @@ final class Departure {
       return;
     }
     end();
+    count("failed");
     legs.forEach((session, leg) -> {
       if (leg.isHanded && session.isServed()) {
         session.worker().send(end(move.id(), false));
       }
     });
     with.onOver().run();
+  }
+
+  private void count(String result) {
+    with.leases().metrics().add(Metric.MOVES, 1, lease.tenant(), result);
   }
 
   private void end() {

@@ -218,6 +218,22 @@ class LeaseMovesTest {
   }
 
   @Test
+  void target_isGoneForGood_itsShareIsClearedAfterAMinute() throws Exception {
+    Lease lease = grant();
+    a.leases.hold(lease, reason -> {});
+    LeaseMoves.Begun ignored = moves.begin(lease.id().text(), new Destination("b", 0), USER);
+    b.die();
+    timers.pass(50_000);
+    assertThat(a.store.moves().get(lease.id()).orElseThrow().isUnderWay()).isTrue();
+    timers.pass(20_000);
+    MoveRecord move = a.store.moves().get(lease.id()).orElseThrow();
+    assertThat(move.isUnderWay()).isFalse();
+    assertThat(move.result().reason()).isEqualTo("server b is gone");
+    assertThat(a.capacity.division(second).allocations()).isEmpty();
+    assertThat(a.store.get(lease.id()).orElseThrow().isOn("a")).isTrue();
+  }
+
+  @Test
   void fail_afterTheCommit_changesNothing() throws Exception {
     Lease lease = grant();
     LeaseMoves.Begun begun = moves.begin(lease.id().text(), new Destination("b", 0), USER);

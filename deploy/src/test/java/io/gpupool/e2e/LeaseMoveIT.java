@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.server.state.etcd.Etcd;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Programs whose leases move between the GPUs of two servers while they run. */
+class LeaseMoveIT {
+  private static final int GPUS = 4;
+  private static final long GPU_BYTES = 1L << 30;
+  private static final Duration LIMIT = Duration.ofMinutes(2);
+
+  @TempDir static Path folder;
+  private static final List<Pool> servers = new ArrayList<>();
+  private static Etcd etcd;
+
+  @BeforeAll
+  static void start() throws Exception {
+    etcd = Etcd.start(folder, 1);
+    for (String name : List.of("m0", "m1")) {
+      servers.add(
+          Pool.start(
+              "soft:2,mem=1Gi", "--name", name, "--host", "127.0.0.1", "--state", etcd.url("move")));
+    }
+    awaitAllFree();
+  }
+
+  @AfterAll
+  static void stop() {
+    servers.forEach(Pool::close);
+    if (etcd != null) {
+      etcd.close();
+    }
+  }
+
+  @AfterEach
+  void awaitEnd() {
+    awaitAllFree();
+  }
+
+  private static void awaitAllFree() {
+    await().atMost(LIMIT).until(() -> servers.getFirst().freeBytes() == GPUS * GPU_BYTES);
+  }
+
+  private static Program checked(String window) {
+    return servers
+        .getFirst()
+        .run(
+            new String[] {"-m", "512Mi", "--select", "server=m0", "--resume-window", window},
+            CPrograms.fixture("resumed"),
+            Distribution.KERNELS,
+            "until-end-of-input")
+        .start();
+  }
+
+  /** Waits until the program's only session is attached at a place, and has made calls there. */
+  private static void awaitAt(String server, int gpu) {
+    await()
+        .atMost(LIMIT)
+        .untilAsserted(() -> {
+          assertThat(servers.getFirst().leases().getFirst().getGrants(0).getGrant())
+              .satisfies(grant -> {
+                assertThat(grant.getServer()).isEqualTo(server);
+                assertThat(grant.getGpu()).isEqualTo(gpu);
+              });
+          assertThat(servers.getFirst().sessions()).singleElement().satisfies(session -> {
+            assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
+            assertThat(session.getCalls()).isPositive();
+          });
+        });
+  }
+
+  private static Program.Ended move(String to) {
+    Pool other = servers.getLast();
+    return other.gpupool("lease", "move", other.leases().getFirst().getId(), "--to", to);
+  }
+
+  @Test
+  void program_whoseLeaseMovesAroundThePool_givesItsResults() {
+    try (Program program = checked("60s")) {
+      await().atMost(LIMIT).until(() -> !servers.getLast().leases().isEmpty());
+      awaitAt("m0", 0);
+      for (String to : List.of("m1/0", "m1/1", "m0/1", "m0/0")) {
+        Program.Ended moved = move(to);
+        assertThat(moved.status()).as(moved.toString()).isZero();
+        assertThat(moved.output()).contains(to).contains(" ms");
+        awaitAt(to.substring(0, 2), Integer.parseInt(to.substring(3)));
+      }
+      program.endInput();
+      Program.Ended ended = program.awaitEnd(LIMIT);
+      assertThat(ended.status()).as(ended.toString()).isZero();
+      assertThat(ended.output()).contains("resumed: OK");
+    }
+  }
+
+  @Test
+  void program_whoseLeaseCannotMove_goesOnWhereItIs() {
+    try (Program program = checked("0")) {
+      await().atMost(LIMIT).until(() -> !servers.getLast().leases().isEmpty());
+      awaitAt("m0", 0);
+      Program.Ended refused = move("m1");
+      assertThat(refused.status()).isNotZero();
+      assertThat(refused.errors()).contains("has a resume window of 0");
+      awaitAt("m0", 0);
+      program.endInput();
+      Program.Ended ended = program.awaitEnd(LIMIT);
+      assertThat(ended.status()).as(ended.toString()).isZero();
+    }
+  }
+}
