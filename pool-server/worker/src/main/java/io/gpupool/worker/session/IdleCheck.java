@@ -22,6 +22,9 @@ record IdleCheck(
 
   /** Returns whether nothing waits for work that was done. */
   boolean isSettled() {
-    return waits.isEmpty() && !callbacks.anyOutstanding() && quota.isSettled();
+    return waits.isEmpty()
+        && contexts.all().stream().allMatch(context -> context.waitingThreads.get() == 0)
+        && !callbacks.anyOutstanding()
+        && quota.isSettled();
   }
 }

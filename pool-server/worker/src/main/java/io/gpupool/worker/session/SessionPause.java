@@ -138,13 +138,15 @@ final class SessionPause {
 
   private @Nullable String awaitIdle(Request request) {
     while (!steps.isEnding()) {
-      answers.flush();
       idle.waits().poll();
       int result = idle.query();
       if (result != 0 && result != CudaResult.NOT_READY) {
         return "a context has failed with CUDA error " + result;
       }
-      if (result == 0 && idle.isSettled()) {
+      boolean settled = result == 0 && idle.isSettled();
+      // Whatever was answered until then.
+      answers.flush();
+      if (settled) {
         return null;
       }
       if (request.isOverdue()) {
