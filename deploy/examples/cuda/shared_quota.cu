@@ -73,6 +73,8 @@ static void share_memory(bool first) {
       release(numbers.next() % blocks.size());
     }
   }
+  // An answer, so that the server has made all of them before the other process asks.
+  free_bytes();
   size_t left = start - used - exchange(used);
   size_t told = free_bytes();
   REQUIRE(told == left, "%zu bytes are left, and said to be %zu", left, told);
