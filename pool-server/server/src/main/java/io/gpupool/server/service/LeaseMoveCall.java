@@ -14,8 +14,8 @@ import io.gpupool.server.view.ServerDirectory;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** The call that moves a lease. Runs on the control thread. */
 public record LeaseMoveCall(LeaseMoves moves, SessionMoves sessions, ServerDirectory directory) {
@@ -34,26 +34,26 @@ public record LeaseMoveCall(LeaseMoves moves, SessionMoves sessions, ServerDirec
       Replies.fail(reply, e);
       return;
     }
-    sessions.whenOver(begun.lease(), begun.id(), record -> answer(begun, record, reply));
+    sessions.whenOver(
+        begun.lease(), begun.id(), record -> answer(begun, record.orElse(null), reply));
   }
 
   private void answer(
-      LeaseMoves.Begun begun, Optional<MoveRecord> record, StreamObserver<MoveLeaseReply> reply) {
+      LeaseMoves.Begun begun, @Nullable MoveRecord moved, StreamObserver<MoveLeaseReply> reply) {
     if (reply instanceof ServerCallStreamObserver<MoveLeaseReply> call && call.isCancelled()) {
       return;
     }
-    if (record.isEmpty() || record.get().phase() != MoveRecord.Phase.MOVED) {
+    if (moved == null || moved.phase() != MoveRecord.Phase.MOVED) {
       reply.onError(
           Status.FAILED_PRECONDITION
               .withDescription(
                   "lease "
                       + begun.lease()
                       + " has not moved: "
-                      + record.map(move -> move.result().reason()).orElse("it has ended"))
+                      + (moved == null ? "it has ended" : moved.result().reason()))
               .asRuntimeException());
       return;
     }
-    MoveRecord moved = record.get();
     Replies.answer(
         reply,
         MoveLeaseReply.newBuilder()
