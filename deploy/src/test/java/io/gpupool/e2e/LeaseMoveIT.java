@@ -32,7 +32,13 @@ class LeaseMoveIT {
     for (String name : List.of("m0", "m1")) {
       servers.add(
           Pool.start(
-              "soft:2,mem=1Gi", "--name", name, "--host", "127.0.0.1", "--state", etcd.url("move")));
+              "soft:2,mem=1Gi",
+              "--name",
+              name,
+              "--host",
+              "127.0.0.1",
+              "--state",
+              etcd.url("move")));
     }
     awaitAllFree();
   }
@@ -75,10 +81,12 @@ class LeaseMoveIT {
                 assertThat(grant.getServer()).isEqualTo(server);
                 assertThat(grant.getGpu()).isEqualTo(gpu);
               });
-          assertThat(servers.getFirst().sessions()).singleElement().satisfies(session -> {
-            assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-            assertThat(session.getCalls()).isPositive();
-          });
+          assertThat(servers.getFirst().sessions())
+              .singleElement()
+              .satisfies(session -> {
+                assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
+                assertThat(session.getCalls()).isPositive();
+              });
         });
   }
 
