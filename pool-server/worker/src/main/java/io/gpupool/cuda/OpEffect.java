@@ -6,7 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What lasts of an op in a session once it has succeeded.
+ * The lasting effect of an op on a session, once it has succeeded.
  *
  * @param verb the change
  * @param things what is changed; several of {@link Verb#CLEARS}, otherwise one

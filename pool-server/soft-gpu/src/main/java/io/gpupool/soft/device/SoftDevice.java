@@ -7,6 +7,7 @@ import io.gpupool.soft.device.spec.ComputeLimits;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.soft.device.work.Work;
 import io.gpupool.soft.exec.launch.DeviceTime;
+import io.gpupool.soft.memory.AddressPlace;
 import io.gpupool.soft.memory.DeviceMemory;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -45,13 +46,14 @@ public final class SoftDevice {
   /** As {@link SoftGpu#moveMemory}: to the place of this one among so many. */
   void moveMemory(int slot, int place, int count) {
     DeviceMemory before = memory;
-    memory = DeviceMemory.inSlot(slot, place, count, ordinal, before.totalBytes());
+    memory =
+        new DeviceMemory(ordinal, before.totalBytes(), AddressPlace.inSlot(slot, place, count));
     before.close();
   }
 
   /** Has its memory, which was closed, in another place of the address space. */
   void arrangeMemory(int place) {
-    memory = DeviceMemory.inPlace(place, ordinal, memory.totalBytes());
+    memory = new DeviceMemory(ordinal, memory.totalBytes(), AddressPlace.numbered(place));
   }
 
   public int ordinal() {

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.function.LongFunction;
 
 /**
  * The memory of one device: a reserved range of addresses, the allocations in it, and which of its
@@ -19,16 +18,6 @@ public final class DeviceMemory implements AutoCloseable {
   /** Alignment of every allocation. */
   public static final int ALIGNMENT_BYTES = MemoryMap.GRANULE_BYTES;
 
-  /** Where the first device's memory starts: a place no allocator of the host hands out. */
-  public static final long FIRST_BASE = 0x2000_0000_0000L;
-
-  /** Distance between two devices' bases, and the most memory that a device can have. */
-  public static final long SPACING_BYTES = 1L << 40;
-
-  /** Where the first slot's memory starts, and how much of the addresses a slot has. */
-  private static final long SLOT_BYTES = 2L << 40;
-
-  private static final int PLACES = 32;
   private static final long MAX_FREED_RESIDENT_BYTES = 16L << 20;
 
   /** Programs reserve far more addresses than they map. */
@@ -60,20 +49,26 @@ public final class DeviceMemory implements AutoCloseable {
   private boolean closed;
 
   /**
-   * Reserves the addresses of a device.
+   * Reserves the addresses of a device, in the place of its number.
    *
-   * @param ordinal of the device; decides the base address
    * @param totalBytes how much can be allocated
    */
   public DeviceMemory(int ordinal, long totalBytes) {
-    this(ordinal, totalBytes, SPACING_BYTES, regionBytes -> reserve(ordinal, regionBytes));
+    this(ordinal, totalBytes, AddressPlace.numbered(ordinal));
   }
 
-  private DeviceMemory(
-      int ordinal, long totalBytes, long spaceBytes, LongFunction<Mapping> reserve) {
-    if (totalBytes <= 0 || totalBytes > SPACING_BYTES) {
+  /**
+   * Reserves the addresses of a device.
+   *
+   * @param totalBytes how much can be allocated
+   * @throws GpuException OUT_OF_MEMORY if the place is taken, or too small
+   */
+  public DeviceMemory(int ordinal, long totalBytes, AddressPlace place) {
+    if (totalBytes <= 0 || totalBytes > AddressPlace.MAX_BYTES) {
       throw new IllegalArgumentException("device memory must be 1 byte to 1 TiB: " + totalBytes);
     }
+    place.requireRoom(totalBytes);
+    long spaceBytes = place.spaceBytes();
     this.totalBytes = totalBytes;
     // Twice the memory in addresses, so that fragmentation does not refuse what would fit.
     long heapBytes =
@@ -91,7 +86,7 @@ public final class DeviceMemory implements AutoCloseable {
                 MIN_VIRTUAL_BYTES,
                 roundUp(totalBytes, CommittedPages.STEP_BYTES) * VIRTUAL_MULTIPLE));
     long regionBytes = heapBytes + smallBytes + virtualBytes;
-    mapping = reserve.apply(regionBytes);
+    mapping = place.reserve(regionBytes);
     segment = mapping.segment();
     map = new MemoryMap(mapping.address(), regionBytes);
     heap = new Heap(mapping.address(), heapBytes, ALIGNMENT_BYTES);
@@ -101,61 +96,6 @@ public final class DeviceMemory implements AutoCloseable {
     physical = new PhysicalStore(new PhysicalBudget(), heapBytes);
     shared = new SharedPages(mapping);
     committed = new CommittedPages(mapping);
-  }
-
-  /**
-   * Reserves addresses in one of the places where devices have their memory.
-   *
-   * @param place from 0
-   * @throws GpuException OUT_OF_MEMORY
-   */
-  public static DeviceMemory inPlace(int place, int ordinal, long totalBytes) {
-    return new DeviceMemory(
-        ordinal, totalBytes, SPACING_BYTES, regionBytes -> reserve(place, regionBytes));
-  }
-
-  /**
-   * Reserves addresses in one of fifteen slots, which lie below all other devices' memory.
-   *
-   * @param slot from 1
-   * @param place of the device among the {@code count} that the slot has room for
-   * @throws GpuException OUT_OF_MEMORY if they are taken, or too few for the memory
-   */
-  public static DeviceMemory inSlot(int slot, int place, int count, int ordinal, long totalBytes) {
-    long spaceBytes = SLOT_BYTES / count / CommittedPages.STEP_BYTES * CommittedPages.STEP_BYTES;
-    long base = slot * SLOT_BYTES + place * spaceBytes;
-    if (totalBytes > spaceBytes) {
-      throw new GpuException(
-          CudaStatus.OUT_OF_MEMORY,
-          totalBytes + " bytes of device memory do not fit in a slot with " + count + " devices");
-    }
-    return new DeviceMemory(
-        ordinal,
-        totalBytes,
-        spaceBytes,
-        regionBytes ->
-            Mapping.reserve(base, regionBytes)
-                .orElseThrow(() ->
-                    new GpuException(
-                        CudaStatus.OUT_OF_MEMORY,
-                        "addresses from 0x" + Long.toHexString(base) + " are taken")));
-  }
-
-  private static Mapping reserve(int place, long regionBytes) {
-    for (int attempt = 0; attempt < PLACES; attempt++) {
-      long base = FIRST_BASE + (place + (long) attempt * PLACES) * SPACING_BYTES;
-      Optional<Mapping> mapping = Mapping.reserve(base, regionBytes);
-      if (mapping.isPresent()) {
-        return mapping.get();
-      }
-    }
-    throw new GpuException(
-        CudaStatus.OUT_OF_MEMORY,
-        "cannot reserve "
-            + regionBytes
-            + " bytes of addresses for the device in place "
-            + place
-            + "; is the address space of this process limited (ulimit -v)?");
   }
 
   /**

@@ -27,7 +27,7 @@ final class DeviceMemoryTest {
 
   @Test
   void allocate_firstOfFirstDevice_liesAtTheDeviceBase() {
-    assertThat(memory.allocate(100, this)).isEqualTo(DeviceMemory.FIRST_BASE);
+    assertThat(memory.allocate(100, this)).isEqualTo(AddressPlace.numbered(0).base());
   }
 
   @Test
@@ -76,7 +76,7 @@ final class DeviceMemoryTest {
 
   @Test
   void allocateAt_farFromAllOthers_isUsableAtOnce() {
-    long address = DeviceMemory.FIRST_BASE + 700 * MEBIBYTE;
+    long address = AddressPlace.numbered(0).base() + 700 * MEBIBYTE;
     memory.allocateAt(address, 2 * MEBIBYTE, this);
 
     memory.view(address, 2 * MEBIBYTE).fill((byte) 7);
@@ -187,7 +187,7 @@ final class DeviceMemoryTest {
     memory.close();
 
     assertStatus(() -> memory.allocate(1, this), CudaStatus.DEINITIALIZED);
-    assertStatus(() -> memory.view(DeviceMemory.FIRST_BASE, 1), CudaStatus.DEINITIALIZED);
+    assertStatus(() -> memory.view(AddressPlace.numbered(0).base(), 1), CudaStatus.DEINITIALIZED);
   }
 
   private static long residentBytes() throws IOException {

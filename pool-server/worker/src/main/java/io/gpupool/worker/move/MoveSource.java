@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
@@ -69,6 +70,11 @@ public final class MoveSource {
 
   /** Sends the session; returns when that has failed, or goes on in the session's thread. */
   public void run() {
+    Optional<String> reason = session.transfer().rejectionReason();
+    if (reason.isPresent()) {
+      fail(reason.get());
+      return;
+    }
     try {
       hello();
       long before = Long.MAX_VALUE;
@@ -82,7 +88,7 @@ public final class MoveSource {
         before = sent;
       }
       session.transfer().pause(new Departure(), PATIENCE_NANOS);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       fail(String.valueOf(e.getMessage()));
     }
   }
@@ -118,7 +124,7 @@ public final class MoveSource {
       long begin = System.nanoTime();
       try {
         send(state, point);
-      } catch (IOException | RestoreException e) {
+      } catch (IOException | RestoreException | RuntimeException e) {
         fail(String.valueOf(e.getMessage()));
         return false;
       } finally {

@@ -99,7 +99,7 @@ public final class MoveTarget {
       throw new IOException("the end of a move came before the session");
     }
     state.requireMemory(wanted);
-    images.forEach(session.transfer().images()::letGo);
+    images.forEach(session.transfer().images()::release);
     images.clear();
     channel.send(MoveMessage.Kind.RESTORED, 0, 0);
     return session;

@@ -90,8 +90,8 @@ final class SessionCalls implements SessionTopics, SessionOps {
 
   private final Contexts contexts;
   private final Journal journal = new Journal();
-  private final SavedParts saved;
-  private final IdleCheck idle;
+  private final Exports exports;
+  private final MemoryQuota quota;
 
   /** The op being executed. */
   int op;
@@ -149,9 +149,9 @@ final class SessionCalls implements SessionTopics, SessionOps {
     this.waits = waits;
     call = new CurrentCall(answers, waits, ContextState.none(backend));
     owned = new OwnedMemory(backend);
-    Exports exports = new Exports(plan.exchange());
+    exports = new Exports(plan.exchange());
     overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
-    MemoryQuota quota =
+    quota =
         new MemoryQuota(plan.ledger(), overhead, backend, call, waits, answers, input::readAhead);
     FirstLaunches firstLaunches = new FirstLaunches(backend, quota);
     StreamFrees frees = new StreamFrees(backend, call, handles, answers, waits);
@@ -159,16 +159,9 @@ final class SessionCalls implements SessionTopics, SessionOps {
     blocking =
         new BlockingCalls(
             backend, call, answers, waits, threads.waiting(), callbacks, input::readAhead);
-    contexts =
-        new Contexts(
-            backend,
-            call,
-            answers,
-            quota,
-            devices,
-            blocking,
-            new ReleaseLimit(abort),
-            new ContextEnds());
+    ReleaseLimit limit = new ReleaseLimit(abort);
+    ContextEnds ends = new ContextEnds();
+    contexts = new Contexts(backend, call, answers, quota, devices, blocking, limit, ends);
     greens = new GreenContexts(backend, call, contexts, devices);
     peers = new Peers(backend, call, contexts, devices);
     images = new Images(call, plan.ledger(), new ImageCache(plan.images()));
@@ -195,25 +188,22 @@ final class SessionCalls implements SessionTopics, SessionOps {
     references = new References(backend, call, handles, owned);
     graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking, journal);
     tickets = new CrossServerFences(backend, call, handles, waits, owned, plan.peers(), abort);
-    idle = new IdleCheck(contexts, streams, quota, waits, callbacks);
-    saved =
-        new SavedParts(
-            journal,
-            exports,
-            images,
-            modules,
-            virtual,
-            SavedParts.topics(backend, call, handles, contexts, mirrors, quota.credit()));
   }
 
   /** The parts that know what the session has. */
   SavedParts saved() {
-    return saved;
+    return new SavedParts(
+        journal,
+        exports,
+        images,
+        modules,
+        virtual,
+        SavedParts.topics(backend, call, handles, contexts, mirrors, quota.credit()));
   }
 
   /** The question whether its work is done. */
   IdleCheck idle() {
-    return idle;
+    return new IdleCheck(contexts, streams, quota, waits, callbacks);
   }
 
   /** The call being executed. */

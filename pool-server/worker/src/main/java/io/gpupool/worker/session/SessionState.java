@@ -80,7 +80,7 @@ public final class SessionState {
 
   /** Lets the images go. */
   public void release() {
-    images.forEach(parts.images()::letGo);
+    images.forEach(parts.images()::release);
     images.clear();
   }
 

@@ -13,6 +13,7 @@ import java.io.DataInput;
 import java.io.IOException;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 
 /** The ways of a session into another process, and out of one. */
 public final class SessionTransfer {
@@ -77,13 +78,17 @@ public final class SessionTransfer {
    * @param patienceNanos how long work under way may take until then
    */
   public void pause(Pause wanted, long patienceNanos) {
+    pause.request(wanted, patienceNanos);
+  }
+
+  /** Returns the reason for which the session can never leave; empty: it may. Any thread may. */
+  public Optional<String> rejectionReason() {
     if (stream.sender() == null) {
-      wanted.refused("it has no resume window");
-    } else if (backend.relocation().isEmpty()) {
-      wanted.refused("its GPU's driver chooses addresses by itself");
-    } else {
-      pause.request(wanted, patienceNanos);
+      return Optional.of("it has no resume window");
     }
+    return backend.relocation().isEmpty()
+        ? Optional.of("the driver of its GPU chooses addresses by itself")
+        : Optional.empty();
   }
 
   /** Returns the memory of the session's GPUs, as it is now. Any thread may ask. */

@@ -29,7 +29,7 @@ public final class SoftEvent {
   private volatile @Nullable Mark mark;
 
   /** When another process recorded it, in this one's time, if no record followed. */
-  private volatile OptionalLong restoredNanos = OptionalLong.empty();
+  private volatile @Nullable Long restoredNanos;
 
   SoftEvent(SoftContext context, int flags) {
     this(context, flags, (flags & INTERPROCESS) == 0 ? null : SharedMarks.create());
@@ -138,20 +138,22 @@ public final class SoftEvent {
   public OptionalLong reachedNanos() {
     Mark current = mark;
     if (current == null) {
-      return restoredNanos;
+      Long restored = restoredNanos;
+      return restored == null ? OptionalLong.empty() : OptionalLong.of(restored);
     }
     return current.isDone() ? OptionalLong.of(current.nanos) : OptionalLong.empty();
   }
 
   /** Makes it one that was reached at a time. */
   public void restore(long nanos) {
-    restoredNanos = OptionalLong.of(nanos);
+    restoredNanos = nanos;
   }
 
   private long nanos() {
     Mark current = mark;
-    if (timed && current == null && restoredNanos.isPresent()) {
-      return restoredNanos.getAsLong();
+    Long restored = restoredNanos;
+    if (timed && current == null && restored != null) {
+      return restored;
     }
     if (!timed || current == null) {
       throw new GpuException(

@@ -3,6 +3,7 @@ package io.gpupool.soft.exec.access;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gpupool.soft.memory.AddressPlace;
 import io.gpupool.soft.memory.DeviceMemory;
 import io.gpupool.soft.ptx.module.PtxModule;
 import java.util.List;
@@ -20,7 +21,7 @@ class AddressWindowsTest {
             AddressTranslation.PARAM_WINDOW);
     assertThat(windows).doesNotHaveDuplicates();
     for (int slot = 1; slot <= 3; slot++) {
-      try (DeviceMemory memory = DeviceMemory.inSlot(slot, 0, 1, 0, 1 << 20)) {
+      try (DeviceMemory memory = new DeviceMemory(0, 1 << 20, AddressPlace.inSlot(slot, 0, 1))) {
         for (long window : windows) {
           assertThat(memory.covers(window)).as("slot %d, 0x%x", slot, window).isFalse();
           assertThat(memory.covers(window + WINDOW_BYTES - 1)).isFalse();

@@ -12,8 +12,8 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * How often contexts are retained, and the errors that they have to report. Used by the session's
- * thread alone.
+ * The counts of contexts' retains, and the errors that contexts have to report. Used by the
+ * session's thread alone.
  */
 public final class SavedContexts implements SavedTopic {
   private final Backend backend;

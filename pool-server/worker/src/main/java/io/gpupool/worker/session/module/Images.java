@@ -156,7 +156,7 @@ public final class Images implements ImageOps {
     if (image == null) {
       return CudaResult.INVALID_VALUE;
     }
-    letGo(image);
+    release(image);
     return CudaResult.SUCCESS;
   }
 
@@ -194,9 +194,9 @@ public final class Images implements ImageOps {
   }
 
   /** The module has ended. */
-  void letGo(ModuleImage image) {
+  void release(ModuleImage image) {
     if (image.held() != null) {
-      letGo(image.held());
+      release(image.held());
     }
   }
 
@@ -213,7 +213,7 @@ public final class Images implements ImageOps {
     Image image = make(wanted.lengthBytes());
     byte[] digest = Objects.requireNonNull(wanted.digest());
     if (image != null && !cache.read(digest, image.address, image.lengthBytes)) {
-      letGo(image);
+      release(image);
       return null;
     }
     return image;
@@ -252,12 +252,12 @@ public final class Images implements ImageOps {
   }
 
   public void release() {
-    images.values().forEach(this::letGo);
+    images.values().forEach(this::release);
     images.clear();
   }
 
   /** Gives an image's memory back if nobody else holds it. */
-  public void letGo(Image image) {
+  public void release(Image image) {
     image.holders--;
     if (image.holders > 0) {
       return;

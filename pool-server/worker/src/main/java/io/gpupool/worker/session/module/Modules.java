@@ -349,7 +349,7 @@ public final class Modules implements ModuleOps {
 
   private void forget(LoadedModule module) {
     module.memory.release();
-    images.letGo(module.image);
+    images.release(module.image);
     handles.functions().removeOwnedBy(module);
     firstLaunches.forget();
     handles.modules().remove(module.number);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.gpupool.worker.session.stream;
+package io.gpupool.worker.session.context;
 
 import io.gpupool.cuda.Relocation;
 import io.gpupool.cuda.SessionServices;
-import io.gpupool.worker.session.context.Contexts;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.journal.RestoreException;
