@@ -222,7 +222,11 @@ public final class AssignedSession {
   private Beginning arrival(Assignment mine, int fd) {
     return (backend, plan) -> {
       MoveTarget target =
-          new MoveTarget(backend, memoryBases(), point -> new Session(backend, plan, point));
+          new MoveTarget(
+              backend,
+              memoryBases(),
+              mine.quotaBytes(),
+              point -> new Session(backend, plan, point));
       Session session = target.receive(fd);
       reports.arrived(mine.name().id());
       return session;

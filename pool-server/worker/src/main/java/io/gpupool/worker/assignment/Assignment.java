@@ -116,6 +116,11 @@ public record Assignment(
     return files;
   }
 
+  /** The device memory of the lease, on all its GPUs. */
+  long quotaBytes() {
+    return gpus.stream().mapToLong(LeasedGpu::quotaBytes).sum();
+  }
+
   Ledger openLedger() throws IOException {
     return ledger.open(gpus.stream().mapToLong(LeasedGpu::quotaBytes).toArray());
   }

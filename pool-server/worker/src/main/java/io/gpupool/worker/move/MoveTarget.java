@@ -17,8 +17,10 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.zip.CRC32C;
@@ -29,13 +31,20 @@ import org.jspecify.annotations.Nullable;
  * of which it is made again, and then the memory that has changed in between.
  */
 public final class MoveTarget {
+  /** Allocations may lie so far apart that blocks hold more than there is of memory. */
+  private static final long SLACK_BYTES = 64 << 20;
+
   private final Relocation relocation;
   private final List<Long> memoryBases;
+  private final long mostBytes;
   private final Function<ResumePoint, Session> making;
   private final List<Images.Image> images = new ArrayList<>();
 
   /** The memory of the session once it is made. */
   private final TreeMap<Long, Long> lengths = new TreeMap<>();
+
+  /** The blocks of memory that came before the session. */
+  private final Set<Long> staged = new HashSet<>();
 
   private @Nullable Session session;
   private @Nullable SessionState state;
@@ -45,10 +54,15 @@ public final class MoveTarget {
    * Prepares an arrival.
    *
    * @param memoryBases where the memory of each of the session's GPUs begins here
+   * @param quotaBytes of the lease, on all of those GPUs
    * @param making makes the session, without anything that it has
    */
   public MoveTarget(
-      Backend backend, List<Long> memoryBases, Function<ResumePoint, Session> making) {
+      Backend backend,
+      List<Long> memoryBases,
+      long quotaBytes,
+      Function<ResumePoint, Session> making) {
+    mostBytes = 2 * quotaBytes + SLACK_BYTES;
     relocation =
         backend.relocation().orElseThrow(() -> new IllegalStateException("addresses change"));
     this.memoryBases = List.copyOf(memoryBases);
@@ -126,16 +140,27 @@ public final class MoveTarget {
     long address = message.first();
     long lengthBytes = message.lengthBytes();
     if (state == null) {
-      int result = relocation.stage(address, lengthBytes);
-      if (result != 0) {
-        throw new RestoreException("no room for the memory of the session: CUDA error " + result);
-      }
+      stage(address, lengthBytes);
     } else if (!isWithin(address, lengthBytes)) {
       throw new IOException("memory came that the session does not have");
     }
     channel.receiveBytes(address, lengthBytes);
     if (SentMemory.printOf(address, lengthBytes) != message.second()) {
       throw new IOException("memory has arrived other than it was sent");
+    }
+  }
+
+  private void stage(long address, long lengthBytes) throws RestoreException {
+    int result = relocation.stage(address, lengthBytes);
+    if (result != 0) {
+      throw new RestoreException("no room for the memory of the session: CUDA error " + result);
+    }
+    long last = (address + lengthBytes - 1) / SentMemory.BLOCK_BYTES;
+    for (long block = address / SentMemory.BLOCK_BYTES; block <= last; block++) {
+      staged.add(block);
+    }
+    if (staged.size() > mostBytes / SentMemory.BLOCK_BYTES) {
+      throw new RestoreException("the session has more memory than its lease");
     }
   }
 

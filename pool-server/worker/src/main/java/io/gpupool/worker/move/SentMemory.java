@@ -16,7 +16,7 @@ import java.util.Map;
  * sent. What has another fingerprint now is sent again. Used by one thread at a time.
  */
 final class SentMemory {
-  private static final int BLOCK_BYTES = 64 << 10;
+  static final int BLOCK_BYTES = 64 << 10;
 
   /** The most bytes of one message. */
   private static final int MAX_RUN_BYTES = 1 << 20;
