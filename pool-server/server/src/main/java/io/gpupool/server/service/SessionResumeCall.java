@@ -29,13 +29,34 @@ import java.util.Optional;
 record SessionResumeCall(
     Sessions sessions, LeaseFinder finder, ServerDirectory directory, CallStreams streams) {
   void resume(ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
+    resume(request, reply, AuthInterceptor.principal());
+  }
+
+  /** The same for a caller who is known. */
+  void resume(
+      ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply, Principal principal) {
     try {
-      Replies.answer(reply, answer(request, AuthInterceptor.principal()));
+      Optional<Lease> leaving = leaseThatLeaves(request);
+      if (leaving.isPresent()) {
+        // The program need not ask again and again: it stands still until this is answered.
+        sessions.moves().whenSettled(leaving.get().id(), () -> resume(request, reply, principal));
+        return;
+      }
+      Replies.answer(reply, answer(request, principal));
     } catch (WireException e) {
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
     } catch (StatusRuntimeException e) {
       reply.onError(e);
     }
+  }
+
+  /** Returns the lease of a session here that is about to leave; no answer would last. */
+  private Optional<Lease> leaseThatLeaves(ResumeSessionRequest request) throws WireException {
+    SessionId id = SessionId.ofBytes(request.getSessionId().toByteArray());
+    return sessions
+        .find(id, SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+        .map(Session::lease)
+        .filter(sessions.moves()::isLeaving);
   }
 
   /** Returns the answer to a caller; fails with the status to send. */

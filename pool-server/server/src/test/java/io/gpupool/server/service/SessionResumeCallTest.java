@@ -34,8 +34,10 @@ import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -142,6 +144,9 @@ class SessionResumeCallTest {
             .begin(session.lease().id().text(), new Destination("b", null), blue);
     timers.pass(10);
     assertStatus(() -> call.answer(request(), blue), Status.Code.UNAVAILABLE, "is being moved");
+    List<ResumeSessionReply> waiting = new ArrayList<>();
+    call.resume(request(), into(waiting), blue);
+    assertThat(waiting).isEmpty();
     Optional<String> refusal =
         ground
             .store
@@ -154,6 +159,7 @@ class SessionResumeCallTest {
     assertThat(refusal).isEmpty();
     timers.pass(1000);
     assertThat(source.isEnded()).isTrue();
+    assertThat(waiting).extracting(ResumeSessionReply::getElsewhere).containsExactly("b:7642");
     for (String named : List.of("", "a", "b")) {
       assertThat(call.answer(request().toBuilder().setServer(named).build(), blue).getElsewhere())
           .as("named: %s", named)
@@ -228,6 +234,23 @@ class SessionResumeCallTest {
         .setSessionId(ByteString.copyFrom(session.id().bytes()))
         .setSessionKey(ByteString.copyFrom(session.key().bytes()))
         .build();
+  }
+
+  private static StreamObserver<ResumeSessionReply> into(List<ResumeSessionReply> replies) {
+    return new StreamObserver<>() {
+      @Override
+      public void onNext(ResumeSessionReply reply) {
+        replies.add(reply);
+      }
+
+      @Override
+      public void onError(Throwable failure) {
+        throw new AssertionError(failure);
+      }
+
+      @Override
+      public void onCompleted() {}
+    };
   }
 
   private static void assertStatus(ThrowingCallable asking, Status.Code code, String text) {
