@@ -11,6 +11,7 @@ import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.lifecycle.LeaseUpdates;
 import io.gpupool.server.lease.lifecycle.RoomSignal;
+import io.gpupool.server.lease.move.DrainMoves;
 import io.gpupool.server.lease.move.LeaseMoves;
 import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.queue.LeaseQueue;
@@ -86,6 +87,7 @@ final class LeasePlane {
     leases.restore(former);
     history = openHistory(context, leases);
     drains.start();
+    new DrainMoves(records, store, moves, capacity, control).start();
   }
 
   private static GpuScheduleTable openTimes(ServerContext context, FormerUsage former)

@@ -221,10 +221,11 @@ public final class PoolServer implements AutoCloseable {
    * Grants nothing more and refuses all requests that wait, as before an end in order. Leases go
    * on.
    *
+   * @param move whether leases move to other servers
    * @param whenEmpty runs on another thread once no lease is left
    */
-  public void drain(Runnable whenEmpty) {
-    threads.control().execute(() -> leases.drains().stop(whenEmpty));
+  public void drain(boolean move, Runnable whenEmpty) {
+    threads.control().execute(() -> leases.drains().stop(move, whenEmpty));
   }
 
   /** Returns whether its next process can take its sessions over when this one is closed. */

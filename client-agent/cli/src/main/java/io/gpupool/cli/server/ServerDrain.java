@@ -25,7 +25,8 @@ public final class ServerDrain {
       description = {
         "Takes a server out of service: it grants nothing more. Its leases go on until they end,"
             + " or",
-        "until the deadline. This lasts over a restart of the server."
+        "until the deadline; with --move, they move to other servers meanwhile. This lasts over a",
+        "restart of the server."
       })
   public static final class Drain extends PoolCommand {
     @Parameters(index = "0", paramLabel = "SERVER", description = "its name, as 'top' shows it")
@@ -37,15 +38,33 @@ public final class ServerDrain {
         description = "when leases that are left are ended, such as 30m; 0s: at once")
     private @Nullable String deadline;
 
+    @Option(
+        names = "--move",
+        description = {
+          "move the leases that can move to other servers of the pool, as there is room, and wait"
+              + " for",
+          "that; it goes on if this command is stopped"
+        })
+    private boolean move;
+
     @Override
-    protected int ask(PoolClient client) {
-      DrainServerRequest.Builder request = DrainServerRequest.newBuilder().setName(name);
+    protected int ask(PoolClient client) throws InterruptedException {
+      DrainServerRequest.Builder request =
+          DrainServerRequest.newBuilder().setName(name).setMove(move);
       if (deadline != null) {
         request.setDeadlineMillis(LeaseOptions.duration(deadline).toMillis());
       }
-      ServerInfo server = client.admin().drainServer(request.build());
+      ServerInfo drained = client.admin().drainServer(request.build());
+      ServerInfo server =
+          move ? new DrainProgress(client, this::printLine).follow(drained) : drained;
       print(server, () -> table(server));
       return 0;
+    }
+
+    private void printLine(String line) {
+      if (!json()) {
+        System.out.println(line);
+      }
     }
   }
 

@@ -158,6 +158,15 @@ public final class ServerCommand implements Callable<Integer> {
       })
   private @Nullable Path drainNotice;
 
+  @Option(
+      names = "--drain-move",
+      description = {
+        "with --drain-limit or --drain-notice: move the leases that can move to other servers of"
+            + " the",
+        "pool meanwhile"
+      })
+  private boolean drainMove;
+
   @Override
   public Integer call() throws Exception {
     if (logFormat != null) {
@@ -185,7 +194,7 @@ public final class ServerCommand implements Callable<Integer> {
           "gpupool server " + server.name() + " ready: " + ports(server, rest, health));
       System.out.flush();
       if (drainNotice != null) {
-        DrainNotice.await(drainNotice, () -> server.drain(() -> {}));
+        DrainNotice.await(drainNotice, () -> server.drain(drainMove, () -> {}));
       }
       Signals.awaitTermination();
       if (drainLimit != null || !server.leavesSessions()) {
@@ -229,7 +238,7 @@ public final class ServerCommand implements Callable<Integer> {
     CountDownLatch enough = new CountDownLatch(1);
     Signals.handle("TERM", enough::countDown);
     Signals.handle("INT", enough::countDown);
-    server.drain(enough::countDown);
+    server.drain(drainMove, enough::countDown);
     if (!enough.await(limit.toMillis(), TimeUnit.MILLISECONDS) && limit.isPositive()) {
       System.err.println(
           "gpupool: leases are left after " + limit.toSeconds() + " s; they end now");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,6 +11,22 @@ import org.jspecify.annotations.Nullable;
  * @param sinceMillis since 1970
  * @param deadlineAtMillis when the leases that are left are ended, since 1970; null: not at all
  * @param stopping whether the server is about to end, and forgets this then
+ * @param move whether its leases are moved to other servers
+ * @param leases what has come of that
  */
 public record Drain(
-    String actor, long sinceMillis, @Nullable Long deadlineAtMillis, boolean stopping) {}
+    String actor,
+    long sinceMillis,
+    @Nullable Long deadlineAtMillis,
+    boolean stopping,
+    boolean move,
+    List<DrainedLease> leases) {
+  public Drain {
+    leases = List.copyOf(leases);
+  }
+
+  /** Returns the drain with other leases. */
+  public Drain with(List<DrainedLease> others) {
+    return new Drain(actor, sinceMillis, deadlineAtMillis, stopping, move, others);
+  }
+}

@@ -9,6 +9,7 @@ import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -23,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param parts its parts of GPUs; of a lease that has ended, those that servers still have
  * @param grantedAtMillis since 1970
  * @param limits the limits at which it ends by itself
- * @param leaseClass the use that its programs make of a GPU's time
+ * @param precedence its rank among leases
  * @param ending the reason why it has ended, while its workers may still be alive; null: it has not
  */
 public record GrantRecord(
@@ -33,7 +34,7 @@ public record GrantRecord(
     List<PartRecord> parts,
     long grantedAtMillis,
     LeaseLimits limits,
-    LeaseClass leaseClass,
+    Precedence precedence,
     @Nullable String ending) {
   public GrantRecord {
     parts = List.copyOf(parts);
@@ -42,6 +43,24 @@ public record GrantRecord(
   /** A part of one GPU, recorded whether the GPU is there or not. */
   public record PartRecord(
       GpuKey gpu, @Nullable String partition, Share share, boolean hard, int milliGpus) {}
+
+  /**
+   * The rank of a lease among leases.
+   *
+   * @param leaseClass the use that its programs make of a GPU's time
+   * @param priority of the request for it; larger goes first
+   */
+  public record Precedence(LeaseClass leaseClass, int priority) {
+    /** The order of leases of which the first is to be kept from harm first. */
+    static final Comparator<Precedence> FIRST_FIRST =
+        Comparator.comparing((Precedence of) -> of.leaseClass() != LeaseClass.LATENCY)
+            .thenComparing(Comparator.comparing(Precedence::priority).reversed());
+  }
+
+  /** The order in which leases move away: by precedence, the older first. */
+  public static final Comparator<GrantRecord> FIRST_TO_MOVE =
+      Comparator.comparing(GrantRecord::precedence, Precedence.FIRST_FIRST)
+          .thenComparing(GrantRecord::grantedAtMillis);
 
   public HolderName holder() {
     return owner.holder();
@@ -55,13 +74,17 @@ public record GrantRecord(
     return Optional.ofNullable(owner.pod());
   }
 
+  public LeaseClass leaseClass() {
+    return precedence.leaseClass();
+  }
+
   public boolean isEnding() {
     return ending != null;
   }
 
   /** Returns the record of the lease that ends, unless it ended before for another reason. */
   public GrantRecord nowEnding(String reason) {
-    return with(parts, leaseClass, Objects.requireNonNullElse(ending, reason));
+    return with(parts, leaseClass(), Objects.requireNonNullElse(ending, reason));
   }
 
   /** Returns the record with other shares of the same GPUs, or another class. */
@@ -73,14 +96,21 @@ public record GrantRecord(
   public GrantRecord without(Predicate<String> servers) {
     return with(
         parts.stream().filter(part -> !servers.test(part.gpu().server())).toList(),
-        leaseClass,
+        leaseClass(),
         ending);
   }
 
   private GrantRecord with(
       List<PartRecord> otherParts, LeaseClass otherClass, @Nullable String otherEnding) {
     return new GrantRecord(
-        secretHash, owner, token, otherParts, grantedAtMillis, limits, otherClass, otherEnding);
+        secretHash,
+        owner,
+        token,
+        otherParts,
+        grantedAtMillis,
+        limits,
+        new Precedence(otherClass, precedence.priority()),
+        otherEnding);
   }
 
   public boolean isOn(String server) {

@@ -91,6 +91,7 @@ final class LeaseForm {
             .setTimeLimitMillis(grant.limits().timeMillis())
             .setGraceMillis(grant.limits().graceMillis())
             .setResumeWindowMillis(grant.limits().resumeWindowMillis())
+            .setPriority(grant.precedence().priority())
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
             .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
@@ -178,9 +179,11 @@ final class LeaseForm {
             record.getTimeLimitMillis(),
             record.getGraceMillis(),
             record.getResumeWindowMillis()),
-        LeaseClass.parse(record.getClass_())
-            .orElseThrow(
-                () -> new IllegalArgumentException("no class of leases: " + record.getClass_())),
+        new GrantRecord.Precedence(
+            LeaseClass.parse(record.getClass_())
+                .orElseThrow(() ->
+                    new IllegalArgumentException("no class of leases: " + record.getClass_())),
+            record.getPriority()),
         record.getEnding() ? record.getEndReason() : null);
   }
 

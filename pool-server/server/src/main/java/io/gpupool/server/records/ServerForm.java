@@ -3,6 +3,8 @@ package io.gpupool.server.records;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.gpupool.control.state.v1.DrainRecord;
+import io.gpupool.control.state.v1.DrainedLeaseRecord;
+import io.gpupool.control.state.v1.DrainedLeaseStateRecord;
 import io.gpupool.control.state.v1.GpuRecord;
 import io.gpupool.control.state.v1.ServerRecord;
 import io.gpupool.control.state.v1.ServerStatusRecord;
@@ -12,6 +14,7 @@ import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuFacts;
 import io.gpupool.server.gpu.GpuModel;
+import io.gpupool.server.placement.LeaseId;
 import java.util.stream.Collectors;
 
 /** The stored form of servers, their drains and their status. */
@@ -23,7 +26,9 @@ public final class ServerForm {
         DrainRecord.newBuilder()
             .setActor(drain.actor())
             .setSinceMillis(drain.sinceMillis())
-            .setStopping(drain.stopping());
+            .setStopping(drain.stopping())
+            .setMove(drain.move());
+    drain.leases().forEach(lease -> record.addLeases(lease(lease)));
     if (drain.deadlineAtMillis() != null) {
       record.setDeadlineAtMillis(drain.deadlineAtMillis());
     }
@@ -35,7 +40,47 @@ public final class ServerForm {
         record.getActor(),
         record.getSinceMillis(),
         record.hasDeadlineAtMillis() ? record.getDeadlineAtMillis() : null,
-        record.getStopping());
+        record.getStopping(),
+        record.getMove(),
+        record.getLeasesList().stream().map(ServerForm::lease).toList());
+  }
+
+  private static DrainedLeaseRecord lease(DrainedLease lease) {
+    DrainedLeaseRecord.Builder record =
+        DrainedLeaseRecord.newBuilder()
+            .setLease(lease.id().text())
+            .setState(
+                switch (lease.state()) {
+                  case WAITING -> DrainedLeaseStateRecord.DRAINED_LEASE_STATE_RECORD_WAITING;
+                  case MOVING -> DrainedLeaseStateRecord.DRAINED_LEASE_STATE_RECORD_MOVING;
+                  case MOVED -> DrainedLeaseStateRecord.DRAINED_LEASE_STATE_RECORD_MOVED;
+                  case STAYS -> DrainedLeaseStateRecord.DRAINED_LEASE_STATE_RECORD_STAYS;
+                })
+            .setPauseMillis(lease.pauseMillis())
+            .setReason(lease.reason());
+    if (lease.to() != null) {
+      record.setServer(lease.to().server()).setGpu(lease.to().ordinal());
+    }
+    return record.build();
+  }
+
+  private static DrainedLease lease(DrainedLeaseRecord record) {
+    return new DrainedLease(
+        new LeaseId(record.getLease()),
+        switch (record.getState()) {
+          case DRAINED_LEASE_STATE_RECORD_WAITING -> DrainedLease.State.WAITING;
+          case DRAINED_LEASE_STATE_RECORD_MOVING -> DrainedLease.State.MOVING;
+          case DRAINED_LEASE_STATE_RECORD_MOVED -> DrainedLease.State.MOVED;
+          case DRAINED_LEASE_STATE_RECORD_STAYS -> DrainedLease.State.STAYS;
+          case DRAINED_LEASE_STATE_RECORD_UNSPECIFIED, UNRECOGNIZED ->
+              throw new IllegalArgumentException(
+                  "no state of drained leases: " + record.getStateValue());
+        },
+        record.getServer().isEmpty()
+            ? null
+            : new DrainedLease.Place(record.getServer(), record.getGpu()),
+        record.getPauseMillis(),
+        record.getReason());
   }
 
   static ServerRecord server(ServerEntry entry) {

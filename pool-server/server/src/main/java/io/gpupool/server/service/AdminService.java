@@ -224,7 +224,8 @@ public final class AdminService extends PoolAdminGrpc.PoolAdminImplBase {
           drains.drain(
               AuthInterceptor.principal(),
               request.getName(),
-              request.hasDeadlineMillis() ? request.getDeadlineMillis() : null);
+              request.hasDeadlineMillis() ? request.getDeadlineMillis() : null,
+              request.getMove());
           return servers.server(request.getName());
         });
   }

@@ -106,7 +106,9 @@ public final class ServerView {
         .setBackend(directory.backendOf(name))
         .setState(states.state(name))
         .setIdleMillis(states.idleMillis(name))
-        .setDrainDeadlineAtMillis(states.drainDeadlineAtMillis(name));
+        .setDrainDeadlineAtMillis(states.drainDeadlineAtMillis(name))
+        .clearDrainedLeases()
+        .addAllDrainedLeases(states.drainedLeases(name));
   }
 
   private int gpusOf(String name) {

@@ -186,7 +186,8 @@ class RecordTypesTest {
             random.nextBoolean() ? 0 : 86_400_000,
             random.nextBoolean() ? 0 : 60_000,
             random.nextBoolean() ? 60_000 : random.nextInt(3_600_001)),
-        random.nextBoolean() ? LeaseClass.BATCH : LeaseClass.LATENCY,
+        new GrantRecord.Precedence(
+            random.nextBoolean() ? LeaseClass.BATCH : LeaseClass.LATENCY, random.nextInt()),
         maybe(this::text).orElse(null));
   }
 

@@ -17,6 +17,7 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
 import io.gpupool.server.tenant.Audit;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -85,8 +86,9 @@ public final class Drains {
    * Has a server grant nothing more.
    *
    * @param deadlineMillis when its leases are ended, from now on; null: not at all
+   * @param move whether it moves its leases to other servers until then
    */
-  public void drain(Principal principal, String name, @Nullable Long deadlineMillis)
+  public void drain(Principal principal, String name, @Nullable Long deadlineMillis, boolean move)
       throws RefusedException, StateException {
     requireKnown(name);
     if (deadlineMillis != null && (deadlineMillis < 0 || deadlineMillis > MAX_DEADLINE_MILLIS)) {
@@ -96,21 +98,31 @@ public final class Drains {
     long nowMillis = timers.wallMillis();
     Long deadlineAtMillis = deadlineMillis != null ? nowMillis + deadlineMillis : null;
     records.update(transaction -> {
-      long sinceMillis =
-          transaction.get(RecordTypes.DRAINS, name).map(Drain::sinceMillis).orElse(nowMillis);
+      Optional<Drain> before = transaction.get(RecordTypes.DRAINS, name);
+      long sinceMillis = before.map(Drain::sinceMillis).orElse(nowMillis);
       transaction.put(
           RecordTypes.DRAINS,
           name,
-          new Drain(principal.text(), sinceMillis, deadlineAtMillis, false));
-      audit.note(
-          transaction,
-          principal,
-          "server.drain",
-          name,
-          deadlineAtMillis != null
-              ? "its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis)
-              : "");
+          new Drain(
+              principal.text(),
+              sinceMillis,
+              deadlineAtMillis,
+              false,
+              move,
+              move ? before.map(Drain::leases).orElse(List.of()) : List.of()));
+      audit.note(transaction, principal, "server.drain", name, detail(deadlineAtMillis, move));
     });
+  }
+
+  private static String detail(@Nullable Long deadlineAtMillis, boolean move) {
+    List<String> details = new ArrayList<>();
+    if (move) {
+      details.add("its leases move to other servers");
+    }
+    if (deadlineAtMillis != null) {
+      details.add("its leases may go on until " + Instant.ofEpochMilli(deadlineAtMillis));
+    }
+    return String.join("; ", details);
   }
 
   /** Has a server grant again. */
@@ -127,9 +139,10 @@ public final class Drains {
   /**
    * Has this server grant nothing more, as it is about to end.
    *
+   * @param move whether it moves its leases to other servers
    * @param whenEmpty runs once no lease is left
    */
-  public void stop(Runnable whenEmpty) {
+  public void stop(boolean move, Runnable whenEmpty) {
     stopping = true;
     queue.stopGranting("the server is stopping");
     leases.redirectRemoteHolders();
@@ -139,7 +152,7 @@ public final class Drains {
           transaction.putBound(
               RecordTypes.DRAINS,
               server,
-              new Drain(Principal.POOL.text(), timers.wallMillis(), null, true));
+              new Drain(Principal.POOL.text(), timers.wallMillis(), null, true, move, List.of()));
         }
       });
     } catch (StateException e) {
@@ -185,11 +198,17 @@ public final class Drains {
   }
 
   private void awaitEmpty(Runnable whenEmpty) {
-    if (leases.all().isEmpty()) {
+    // Holders of leases that have moved may have come back here.
+    if (leases.all().stream().allMatch(Lease::isRemote) && !hasMoveToClear()) {
       whenEmpty.run();
     } else {
       timers.after(LOOK_MILLIS, () -> awaitEmpty(whenEmpty));
     }
+  }
+
+  /** Whether leases that have moved still have something of this server's GPUs. */
+  private boolean hasMoveToClear() {
+    return of(server).filter(Drain::move).isPresent() && capacity.isLeased(server);
   }
 
   private void applyDrain() {

@@ -8,6 +8,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
+import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.Shortage;
 import io.gpupool.server.lease.store.LeaseStore;
@@ -19,6 +20,7 @@ import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.GrantRecord.PartRecord;
+import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.MoveRecord;
 import io.gpupool.server.rejection.RefusedException;
@@ -39,6 +41,9 @@ public final class LeaseMoves {
   public static final long LIMIT_MILLIS = 120_000;
 
   private static final int ID_BYTES = 8;
+
+  /** A reader of reasons that anybody may see. */
+  private static final Principal NOBODY = new Principal("", Role.USER, null);
 
   private final LeaseStore store;
   private final LeaseService leases;
@@ -78,10 +83,48 @@ public final class LeaseMoves {
             .filter(found -> principal.mayUse(found.tenant()))
             .orElseThrow(() -> unknown(lease));
     requireMovable(id, grant);
+    Part from = part(id, grant);
+    return begin(id, grant, from, place(id, from, to, grant, principal), principal);
+  }
+
+  /** Begins to move a lease to whichever other server has room. */
+  public Begun beginElsewhere(LeaseId id) throws RefusedException, StateException {
+    GrantRecord grant = store.get(id).orElseThrow(() -> unknown(id.text()));
+    requireMovable(id, grant);
+    Part from = part(id, grant);
+    List<Offer> alike =
+        capacity.snapshot().stream()
+            .filter(
+                offer -> isElsewhere(from.gpu(), offer.gpu()) && isAlike(from.gpu(), offer.gpu()))
+            .toList();
+    if (alike.isEmpty()) {
+      throw refused(
+          "no other server of the pool has a "
+              + from.gpu().name()
+              + ", cc "
+              + from.gpu().computeCapability()
+              + ", and this version of gpupool");
+    }
+    // Everybody who sees the server sees the reason.
+    LeaseOwner nobody = new LeaseOwner(grant.holder(), "", null);
+    return begin(id, grant, from, place(grant, from, alike, NOBODY, nobody), Principal.POOL);
+  }
+
+  private boolean isElsewhere(Gpu from, Gpu gpu) {
+    return !gpu.server().equals(from.server())
+        && capacity.members().lives(gpu.server())
+        && kinds.difference(from.server(), gpu.server()).isEmpty();
+  }
+
+  private Part part(LeaseId id, GrantRecord grant) throws RefusedException {
     PartRecord part = grant.parts().getFirst();
     Gpu gpu = capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu().server()));
-    Part from = new Part(gpu, part.partition(), part.share(), part.hard());
-    Part target = place(id, from, to, grant, principal);
+    return new Part(gpu, part.partition(), part.share(), part.hard());
+  }
+
+  private Begun begin(LeaseId id, GrantRecord grant, Part from, Part target, Principal principal)
+      throws RefusedException, StateException {
+    PartRecord part = grant.parts().getFirst();
     MoveRecord move =
         new MoveRecord(
             RandomHex.of(random, ID_BYTES),
@@ -105,20 +148,9 @@ public final class LeaseMoves {
     if (grant.isEnding() || grant.parts().isEmpty()) {
       throw refused("lease " + id + " is ending; ask for a new one");
     }
-    if (grant.parts().size() > 1) {
-      throw refused(
-          "lease "
-              + id
-              + " has "
-              + grant.parts().size()
-              + " GPUs; gpupool moves only leases of one GPU yet");
-    }
-    if (grant.limits().resumeWindowMillis() == 0) {
-      throw refused(
-          "lease "
-              + id
-              + " has a resume window of 0, so its programs end with their connections; ask for a"
-              + " lease with a resume window");
+    Optional<String> obstacle = obstacle(id, grant);
+    if (obstacle.isPresent()) {
+      throw refused(obstacle.get());
     }
     Optional<MoveRecord> move = store.moves().get(id).filter(MoveRecord::isUnderWay);
     if (move.isPresent()) {
@@ -131,7 +163,27 @@ public final class LeaseMoves {
     }
   }
 
-  /** Chooses the GPU, by the rules of new leases. */
+  /** Returns why a lease never moves, if it does not. */
+  static Optional<String> obstacle(LeaseId id, GrantRecord grant) {
+    if (grant.parts().size() > 1) {
+      return Optional.of(
+          "lease "
+              + id
+              + " has "
+              + grant.parts().size()
+              + " GPUs; gpupool moves only leases of one GPU yet");
+    }
+    if (grant.limits().resumeWindowMillis() == 0) {
+      return Optional.of(
+          "lease "
+              + id
+              + " has a resume window of 0, so its programs end with their connections; ask for a"
+              + " lease with a resume window");
+    }
+    return Optional.empty();
+  }
+
+  /** Chooses the GPU of a server that somebody has named. */
   private Part place(LeaseId id, Part from, Destination to, GrantRecord grant, Principal principal)
       throws RefusedException {
     requireServers(id, from.gpu(), to);
@@ -151,6 +203,17 @@ public final class LeaseMoves {
     if (alike.isEmpty()) {
       throw unlike(from.gpu(), to, offers.getFirst());
     }
+    return place(grant, from, alike, principal, grant.owner());
+  }
+
+  /**
+   * Chooses the GPU, by the rules of new leases.
+   *
+   * @param principal who may see the reason of a refusal, as may this owner
+   */
+  private Part place(
+      GrantRecord grant, Part from, List<Offer> alike, Principal principal, LeaseOwner owner)
+      throws RefusedException {
     GpuRequirements requirements = requirements(from, alike);
     return switch (Placement.place(requirements, grant.tenant(), alike)) {
       case Outcome.Placed placed -> placed.parts().getFirst();
@@ -158,8 +221,7 @@ public final class LeaseMoves {
       case Outcome.NoCapacity full -> {
         requireHealthy(full.best().gpu());
         LeaseSpec spec =
-            new LeaseSpec(
-                requirements, 0, 0, grant.owner(), principal, grant.limits(), grant.leaseClass());
+            new LeaseSpec(requirements, 0, 0, owner, principal, grant.limits(), grant.leaseClass());
         throw refused(new Shortage(full, spec).reason(capacity, leases.all()));
       }
     };

@@ -78,7 +78,7 @@ public final class LeaseStore {
             .toList(),
         timers.wallMillis(),
         request.limits(),
-        request.leaseClass(),
+        new GrantRecord.Precedence(request.leaseClass(), request.priority()),
         null);
   }
 

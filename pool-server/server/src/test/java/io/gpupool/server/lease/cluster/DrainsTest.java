@@ -75,7 +75,7 @@ class DrainsTest {
   void drain_serverWithLease_grantsNothingMoreAndLetsTheLeaseGoOn() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     Lease lease = held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, null);
+    ground.drains.drain(Principal.ANYONE, HERE, null, false);
     Asker impatient = ask(ground, 0);
     assertThat(impatient.cause).isEqualTo(Cause.CAUSE_DRAINING);
     assertThat(impatient.reason)
@@ -99,9 +99,9 @@ class DrainsTest {
   void drain_deadlinePasses_leasesAreEndedAndNotBefore() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L, false);
     timers.pass(30_000);
-    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L, false);
     timers.pass(59_999);
     assertThat(ended).isEmpty();
     timers.pass(2);
@@ -113,7 +113,7 @@ class DrainsTest {
   void drain_undoneBeforeItsDeadline_endsNothing() throws Exception {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
     held(ground);
-    ground.drains.drain(Principal.ANYONE, HERE, 60_000L);
+    ground.drains.drain(Principal.ANYONE, HERE, 60_000L, false);
     ground.drains.uncordon(Principal.ANYONE, HERE);
     timers.pass(120_000);
     assertThat(ended).isEmpty();
@@ -125,7 +125,7 @@ class DrainsTest {
     try (LocalStore store = LocalStore.open(folder)) {
       Ground before = ground(store, List.of(GPU));
       held(before);
-      before.drains.drain(Principal.ANYONE, HERE, 60_000L);
+      before.drains.drain(Principal.ANYONE, HERE, 60_000L, false);
       timers.pass(1);
     }
     ManualTimers later = new ManualTimers();
@@ -149,7 +149,7 @@ class DrainsTest {
       Ground before = ground(store, List.of(GPU));
       Lease lease = held(before);
       Asker waiting = ask(before, 3_600_000);
-      before.drains.stop(() -> told.add("empty"));
+      before.drains.stop(false, () -> told.add("empty"));
       assertThat(waiting.cause).isEqualTo(Cause.CAUSE_DRAINING);
       assertThat(before.drains.state(HERE)).isEqualTo(Drains.State.STOPPING);
       timers.pass(1000);
@@ -171,7 +171,7 @@ class DrainsTest {
     Ground first = ground(store, List.of(GPU, OTHER));
     Ground second = new Ground(store, timers, List.of(GPU, OTHER), "gpu-2");
     second.drains.start();
-    first.drains.drain(Principal.ANYONE, "gpu-2", 10_000L);
+    first.drains.drain(Principal.ANYONE, "gpu-2", 10_000L, false);
     Lease here = held(first);
     assertThat(here.parts()).extracting(part -> part.gpu().server()).containsExactly(HERE);
     timers.pass(20_000);
@@ -188,7 +188,7 @@ class DrainsTest {
         new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of());
     var placed =
         (Placement.Outcome.Placed) Placement.place(requirements, "", ground.capacity.snapshot());
-    ground.drains.drain(Principal.ANYONE, HERE, null);
+    ground.drains.drain(Principal.ANYONE, HERE, null, false);
     assertThatThrownBy(() -> ground.grant(Ground.request(requirements, ""), placed.parts()))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("drains");
@@ -198,7 +198,7 @@ class DrainsTest {
   @Test
   void drain_unknownServer_saysWhichServersThereAre() {
     Ground ground = ground(LocalStore.inMemory(), List.of(GPU));
-    assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", null))
+    assertThatThrownBy(() -> ground.drains.drain(Principal.ANYONE, "gpu-9", null, false))
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("no server 'gpu-9'")
         .hasMessageContaining("the pool has gpu-1");

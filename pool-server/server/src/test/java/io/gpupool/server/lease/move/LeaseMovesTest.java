@@ -159,7 +159,7 @@ class LeaseMovesTest {
                 .get()
                 .isInstanceOf(RejectionReason.NoCapacity.class));
     b.giveBack(taken);
-    a.drains.drain(Principal.ANYONE, "b", null);
+    a.drains.drain(Principal.ANYONE, "b", null, false);
     assertThatThrownBy(() -> moves.begin(lease.id().text(), new Destination("b", 0), USER))
         .satisfies(failure ->
             assertThat(refusal(failure).reason())
