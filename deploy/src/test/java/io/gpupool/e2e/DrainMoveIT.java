@@ -55,9 +55,9 @@ class DrainMoveIT {
     await().atMost(LIMIT).until(() -> servers.getFirst().freeBytes() == GPUS * GPU_BYTES);
   }
 
-  private static Program checked(String... lease) {
+  private static Program checked(String server, String... lease) {
     List<String> options = new ArrayList<>(List.of(lease));
-    options.addAll(List.of("--select", "server=m0"));
+    options.addAll(List.of("--select", "server=" + server));
     return servers
         .getFirst()
         .run(
@@ -87,14 +87,46 @@ class DrainMoveIT {
   }
 
   @Test
+  void terminated_serverThatMovesItsLeases_endsAndTheProgramGoesOn() throws Exception {
+    try (Pool going =
+            Pool.start(
+                "soft:1,mem=1Gi",
+                "--name",
+                "m2",
+                "--host",
+                "127.0.0.1",
+                "--state",
+                etcd.url("drain"),
+                "--run-dir",
+                folder.resolve("m2").toString(),
+                "--drain-limit",
+                "2m",
+                "--drain-move");
+        Program program = checked("m2", "-m", "256Mi")) {
+      awaitAllAt("m2", 1);
+      going.server().signal("TERM");
+      assertThat(going.server().awaitEnd(LIMIT).status()).isZero();
+      assertThat(servers.getFirst().leases())
+          .singleElement()
+          .satisfies(
+              lease -> assertThat(lease.getGrants(0).getGrant().getServer()).isNotEqualTo("m2"));
+      program.endInput();
+      Program.Ended ended = program.awaitEnd(LIMIT);
+      assertThat(ended.status()).as(ended.toString()).isZero();
+      assertThat(ended.output()).contains("resumed: OK");
+    }
+    awaitAllFree();
+  }
+
+  @Test
   void drain_serverWithFivePrograms_movesThemAllAndTheyGiveTheirResults() {
     List<Program> programs = new ArrayList<>();
     try {
-      programs.add(checked("-m", "256Mi"));
-      programs.add(checked("-m", "512Mi"));
-      programs.add(checked("-m", "128Mi"));
-      programs.add(checked("-m", "384Mi", "--priority", "3"));
-      programs.add(checked("-m", "256Mi", "--class", "latency"));
+      programs.add(checked("m0", "-m", "256Mi"));
+      programs.add(checked("m0", "-m", "512Mi"));
+      programs.add(checked("m0", "-m", "128Mi"));
+      programs.add(checked("m0", "-m", "384Mi", "--priority", "3"));
+      programs.add(checked("m0", "-m", "256Mi", "--class", "latency"));
       awaitAllAt("m0", programs.size());
       List<String> ids = servers.getLast().leases().stream().map(LeaseInfo::getId).toList();
       Program.Ended drained =
