@@ -18,6 +18,7 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Optional;
 
@@ -39,7 +40,9 @@ record SessionResumeCall(
       Optional<Lease> leaving = leaseThatLeaves(request);
       if (leaving.isPresent()) {
         // The program need not ask again and again: it stands still until this is answered.
-        sessions.moves().whenSettled(leaving.get().id(), () -> resume(request, reply, principal));
+        sessions
+            .moves()
+            .whenSettled(leaving.get().id(), () -> resumeLater(request, reply, principal));
         return;
       }
       Replies.answer(reply, answer(request, principal));
@@ -47,6 +50,15 @@ record SessionResumeCall(
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
     } catch (StatusRuntimeException e) {
       reply.onError(e);
+    }
+  }
+
+  private void resumeLater(
+      ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply, Principal principal) {
+    boolean isGone =
+        reply instanceof ServerCallStreamObserver<ResumeSessionReply> call && call.isCancelled();
+    if (!isGone) {
+      resume(request, reply, principal);
     }
   }
 
