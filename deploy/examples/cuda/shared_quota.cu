@@ -77,7 +77,7 @@ static void share_memory(bool first) {
   free_bytes();
   size_t left = start - used - exchange(used);
   size_t told = free_bytes();
-  REQUIRE(told == left, "%zu bytes are left, and said to be %zu", left, told);
+  REQUIRE(told == left, "bytes left: %zu, and said to be %zu", left, told);
   meet();
 
   fill(MIB);

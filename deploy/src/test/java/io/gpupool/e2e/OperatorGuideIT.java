@@ -26,7 +26,7 @@ class OperatorGuideIT {
     List<String> commands = commands();
     assertThat(commands).hasSizeGreaterThan(15);
     String[] options = {"--state", state.toString(), "--auth", "tokens", "--name", "gpu-1"};
-    try (Pool started = Pool.start("soft:1,mem=139Gi", options)) {
+    try (Pool started = Pool.start("soft:2,mem=139Gi", options)) {
       pool = started;
       try (Program holder =
           pool.run(new String[] {"-m", "1Gi"}, "sh", "-c", "echo held; exec cat")

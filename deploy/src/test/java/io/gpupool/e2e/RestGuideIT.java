@@ -29,7 +29,7 @@ class RestGuideIT {
             .toList();
     assertThat(commands).hasSizeGreaterThan(12);
     String[] options = {"--state", state.toString(), "--auth", "tokens", "--name", "gpu-1"};
-    try (Pool pool = Pool.start("soft:1,mem=139Gi", options)) {
+    try (Pool pool = Pool.start("soft:2,mem=139Gi", options)) {
       String token = Files.readString(state.resolve("admin.token")).strip();
       String lease = "";
       for (String command : commands) {
