@@ -188,6 +188,9 @@ public final class AccessScan {
     if (rule.getAsJsonObject("properties").has("tenant")) {
       return "{\"tenant\":\"blue\"}";
     }
+    if (rule.getAsJsonObject("properties").has("server")) {
+      return "{\"server\":\"" + names.get("server") + "\"}";
+    }
     // A change that changes nothing is refused whoever asks.
     return rule.has("minProperties") ? "{\"hard\":true}" : "{}";
   }
