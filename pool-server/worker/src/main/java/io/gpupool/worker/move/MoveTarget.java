@@ -8,6 +8,7 @@ import io.gpupool.cuda.Relocation;
 import io.gpupool.worker.session.ResumePoint;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionState;
+import io.gpupool.worker.session.core.AddressRanges;
 import io.gpupool.worker.session.journal.RestoreException;
 import io.gpupool.worker.session.module.Images;
 import java.io.ByteArrayInputStream;
@@ -19,9 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +40,7 @@ public final class MoveTarget {
   private final List<Images.Image> images = new ArrayList<>();
 
   /** The memory of the session once it is made. */
-  private final TreeMap<Long, Long> lengths = new TreeMap<>();
+  private final AddressRanges ranges = new AddressRanges();
 
   /** The blocks of memory that came before the session. */
   private final Set<Long> staged = new HashSet<>();
@@ -141,7 +140,7 @@ public final class MoveTarget {
     long lengthBytes = message.lengthBytes();
     if (state == null) {
       stage(address, lengthBytes);
-    } else if (!isWithin(address, lengthBytes)) {
+    } else if (!ranges.cover(address, lengthBytes)) {
       throw new IOException("memory came that the session does not have");
     }
     channel.receiveBytes(address, lengthBytes);
@@ -162,13 +161,6 @@ public final class MoveTarget {
     if (staged.size() > mostBytes / SentMemory.BLOCK_BYTES) {
       throw new RestoreException("the session has more memory than its lease");
     }
-  }
-
-  private boolean isWithin(long address, long lengthBytes) {
-    Map.Entry<Long, Long> range = lengths.floorEntry(address);
-    return range != null
-        && lengthBytes <= range.getValue()
-        && address - range.getKey() <= range.getValue() - lengthBytes;
   }
 
   private void begin(byte[] place) throws IOException {
@@ -200,13 +192,13 @@ public final class MoveTarget {
     }
     DataInputStream from = new DataInputStream(new ByteArrayInputStream(bytes));
     state = session.transfer().restore(from, images);
-    List<MemoryRange> ranges = new ArrayList<>();
+    List<MemoryRange> sent = new ArrayList<>();
     for (int count = from.readInt(); count > 0; count--) {
-      ranges.add(new MemoryRange(from.readLong(), from.readLong(), from.readBoolean()));
+      sent.add(new MemoryRange(from.readLong(), from.readLong(), from.readBoolean()));
     }
-    wanted = ranges;
+    wanted = sent;
     for (MemoryRange range : state.memory()) {
-      lengths.put(range.address(), range.lengthBytes());
+      ranges.add(range.address(), range.lengthBytes());
     }
   }
 }

@@ -6,6 +6,7 @@ import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
+import io.gpupool.worker.session.core.AddressRanges;
 import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.exchange.Exports;
 import io.gpupool.worker.session.exchange.NotSharedException;
@@ -56,8 +57,8 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
   private final Map<Integer, Block> blocks = new HashMap<>();
   private final TreeMap<Long, Mapped> mappings = new TreeMap<>();
 
-  /** The addresses that the session has reserved, with the lengths. */
-  private final TreeMap<Long, Long> reservations = new TreeMap<>();
+  /** The addresses that the session has reserved. */
+  private final AddressRanges reservations = new AddressRanges();
 
   private long nextId;
 
@@ -132,14 +133,14 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
   @Override
   public void vmReserve(
       int tag, long lengthBytes, long alignmentBytes, long wanted, boolean addressWanted) {
-    if (reservations.size() >= MAX_RESERVATIONS) {
+    if (reservations.count() >= MAX_RESERVATIONS) {
       call.reply(tag, CudaResult.OUT_OF_MEMORY);
       return;
     }
     long out = call.out();
     int result = backend.cuMemAddressReserve(out, lengthBytes, alignmentBytes, wanted, 0);
     if (result == 0) {
-      reservations.put(Memory.getLong(out), lengthBytes);
+      reservations.add(Memory.getLong(out), lengthBytes);
       owned.add(Memory.getLong(out), lengthBytes);
     }
     call.reply(tag, result, out, Long.BYTES);
@@ -147,8 +148,7 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
 
   @Override
   public void vmFree(int tag, long address, long lengthBytes) {
-    Long reserved = reservations.get(address);
-    if (reserved == null || reserved != lengthBytes) {
+    if (!reservations.contains(address, lengthBytes)) {
       call.reply(tag, CudaResult.INVALID_VALUE);
       return;
     }
@@ -163,11 +163,7 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
   }
 
   private boolean isReserved(long address, long lengthBytes) {
-    Map.Entry<Long, Long> entry = reservations.floorEntry(address);
-    return entry != null
-        && lengthBytes > 0
-        && lengthBytes <= entry.getValue()
-        && address - entry.getKey() <= entry.getValue() - lengthBytes;
+    return lengthBytes > 0 && reservations.cover(address, lengthBytes);
   }
 
   @Override
@@ -397,8 +393,8 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
 
   @Override
   public void save(DataOutput to) throws IOException {
-    to.writeInt(reservations.size());
-    for (Map.Entry<Long, Long> reservation : reservations.entrySet()) {
+    to.writeInt(reservations.count());
+    for (Map.Entry<Long, Long> reservation : reservations.lengths().entrySet()) {
       to.writeLong(reservation.getKey());
       to.writeLong(reservation.getValue());
     }
@@ -457,7 +453,7 @@ public final class VirtualMemory implements VirtualMemoryOps, SavedTopic {
     backend.relocation().ifPresent(relocation -> relocation.plan(new long[] {address}));
     vmReserve(NO_TAG, lengthBytes, 0, address, true);
     require("a range of addresses");
-    if (!reservations.containsKey(address)) {
+    if (!reservations.contains(address, lengthBytes)) {
       throw new RestoreException("addresses at 0x" + Long.toHexString(address) + " are taken");
     }
   }

@@ -4,8 +4,7 @@ package io.gpupool.worker.session.quota;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CudaResult;
-import java.util.Map;
-import java.util.TreeMap;
+import io.gpupool.worker.session.core.AddressRanges;
 import java.util.function.IntSupplier;
 
 /**
@@ -20,7 +19,7 @@ public final class OwnedMemory {
   private final boolean backendChecks;
 
   @GuardedBy("this")
-  private final TreeMap<Long, Long> lengths = new TreeMap<>();
+  private final AddressRanges ranges = new AddressRanges();
 
   /** Starts with none; a backend that finds every address in tables of its own is not doubled. */
   public OwnedMemory(Backend backend) {
@@ -30,7 +29,7 @@ public final class OwnedMemory {
   public void add(long address, long lengthBytes) {
     if (!backendChecks) {
       synchronized (this) {
-        lengths.put(address, lengthBytes);
+        ranges.add(address, lengthBytes);
       }
     }
   }
@@ -39,7 +38,7 @@ public final class OwnedMemory {
   public void remove(long address) {
     if (!backendChecks) {
       synchronized (this) {
-        lengths.remove(address);
+        ranges.remove(address);
       }
     }
   }
@@ -50,7 +49,7 @@ public final class OwnedMemory {
       return true;
     }
     synchronized (this) {
-      return isWithin(address, lengthBytes);
+      return ranges.cover(address, lengthBytes);
     }
   }
 
@@ -79,16 +78,7 @@ public final class OwnedMemory {
       return call.getAsInt();
     }
     synchronized (this) {
-      return isWithin(address, lengthBytes) ? call.getAsInt() : CudaResult.INVALID_VALUE;
+      return ranges.cover(address, lengthBytes) ? call.getAsInt() : CudaResult.INVALID_VALUE;
     }
-  }
-
-  @GuardedBy("this")
-  private boolean isWithin(long address, long lengthBytes) {
-    Map.Entry<Long, Long> range = lengths.floorEntry(address);
-    return range != null
-        && lengthBytes >= 0
-        && lengthBytes <= range.getValue()
-        && address - range.getKey() <= range.getValue() - lengthBytes;
   }
 }
