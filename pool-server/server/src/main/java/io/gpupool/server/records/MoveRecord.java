@@ -62,47 +62,38 @@ public record MoveRecord(
     return phase == Phase.PREPARING;
   }
 
+  /** Returns the record of a new move that takes the place of an earlier one. */
+  public MoveRecord after(MoveRecord earlier) {
+    return with(phase, keyHash, result, earlier.sessions());
+  }
+
   /** Returns the record once the source server has made the key. */
   public MoveRecord begun(TokenHash hash) {
-    return new MoveRecord(id, source, target, deadlineAtMillis, hash, phase, result, sessions);
+    return with(phase, hash, result, sessions);
   }
 
   /** Returns the record of the move that has come to its end with these sessions. */
   public MoveRecord moved(List<String> withSessions, long bytes, long pauseNanos) {
-    return new MoveRecord(
-        id,
-        source,
-        target,
-        deadlineAtMillis,
-        keyHash,
-        Phase.MOVED,
-        new Result("", bytes, pauseNanos, false),
-        withSessions);
+    return with(Phase.MOVED, keyHash, new Result("", bytes, pauseNanos, false), withSessions);
   }
 
   /** Returns the record of the move that has failed. */
   public MoveRecord failed(String reason) {
-    return new MoveRecord(
-        id,
-        source,
-        target,
-        deadlineAtMillis,
-        keyHash,
-        Phase.FAILED,
-        new Result(reason, 0, 0, false),
-        sessions);
+    return with(Phase.FAILED, keyHash, new Result(reason, 0, 0, false), sessions);
   }
 
   /** Returns the record once its loser is free. */
   public MoveRecord clear() {
-    return new MoveRecord(
-        id,
-        source,
-        target,
-        deadlineAtMillis,
-        keyHash,
+    return with(
         phase,
+        keyHash,
         new Result(result.reason(), result.bytes(), result.pauseNanos(), true),
         sessions);
+  }
+
+  private MoveRecord with(
+      Phase newPhase, @Nullable TokenHash newHash, Result newResult, List<String> newSessions) {
+    return new MoveRecord(
+        id, source, target, deadlineAtMillis, newHash, newPhase, newResult, newSessions);
   }
 }

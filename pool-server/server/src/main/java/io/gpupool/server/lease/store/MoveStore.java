@@ -20,7 +20,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 
 /**
  * The records of the moves of leases to other GPUs. Each change names the move and goes by its
@@ -97,18 +96,7 @@ public final class MoveStore {
         throw changed("lease " + id + " was changed meanwhile");
       }
       new GrantCommit(transaction, members, "").takeBeside(id, target);
-      transaction.put(
-          RecordTypes.MOVES,
-          id.text(),
-          new MoveRecord(
-              move.id(),
-              move.source(),
-              move.target(),
-              move.deadlineAtMillis(),
-              null,
-              MoveRecord.Phase.PREPARING,
-              MoveRecord.Result.NONE,
-              before.map(MoveRecord::sessions).orElse(List.of())));
+      transaction.put(RecordTypes.MOVES, id.text(), before.map(move::after).orElse(move));
       audit.note(transaction, principal, "lease.move", id.text(), "to " + target.gpu().label());
     });
   }
@@ -117,7 +105,13 @@ public final class MoveStore {
    * Records the key that the source server shows. Returns whether the move is one to go on with.
    */
   public boolean prove(LeaseId id, String move, TokenHash key) throws StateException {
-    return change(id, move, before -> before.keyHash() == null ? before.begun(key) : before);
+    return records.transact(transaction -> {
+      Optional<MoveRecord> before = preparing(transaction, id, move);
+      before
+          .filter(record -> record.keyHash() == null)
+          .ifPresent(record -> transaction.put(RecordTypes.MOVES, id.text(), record.begun(key)));
+      return before.isPresent();
+    });
   }
 
   /** Ends a move that has failed; nothing changes if it was committed before. */
@@ -129,18 +123,6 @@ public final class MoveStore {
         audit.note(
             transaction, Principal.POOL, "lease.move", id.text(), "it has failed: " + reason);
       }
-    });
-  }
-
-  private boolean change(LeaseId id, String move, UnaryOperator<MoveRecord> change)
-      throws StateException {
-    return records.transact(transaction -> {
-      Optional<MoveRecord> before = preparing(transaction, id, move);
-      before
-          .map(change)
-          .filter(after -> !after.equals(before.get()))
-          .ifPresent(after -> transaction.put(RecordTypes.MOVES, id.text(), after));
-      return before.isPresent();
     });
   }
 
