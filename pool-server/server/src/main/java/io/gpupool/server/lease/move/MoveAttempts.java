@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.move;
 
+import io.gpupool.runtime.BackOff;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -9,11 +11,10 @@ import java.util.concurrent.TimeUnit;
  */
 final class MoveAttempts {
   private static final long NO_ROOM_NANOS = TimeUnit.SECONDS.toNanos(2);
-  private static final long FAILED_NANOS = TimeUnit.SECONDS.toNanos(5);
-  private static final int MOST_DOUBLINGS = 4;
 
+  private final BackOff afterFailures =
+      BackOff.exact(Duration.ofSeconds(5), Duration.ofSeconds(80));
   private String failedMove;
-  private int failures;
   private boolean waits;
   private long againNanos;
   private String reason = "";
@@ -46,8 +47,7 @@ final class MoveAttempts {
     if (!move.equals(failedMove)) {
       failedMove = move;
       reason = why;
-      waitUntil(nowNanos + (FAILED_NANOS << Math.min(failures, MOST_DOUBLINGS)));
-      failures++;
+      waitUntil(nowNanos + afterFailures.next().toNanos());
     }
   }
 
