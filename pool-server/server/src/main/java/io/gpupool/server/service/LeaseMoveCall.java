@@ -12,7 +12,6 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.view.ServerDirectory;
 import io.grpc.Status;
-import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +39,7 @@ public record LeaseMoveCall(LeaseMoves moves, SessionMoves sessions, ServerDirec
 
   private void answer(
       LeaseMoves.Begun begun, @Nullable MoveRecord moved, StreamObserver<MoveLeaseReply> reply) {
-    if (reply instanceof ServerCallStreamObserver<MoveLeaseReply> call && call.isCancelled()) {
+    if (Replies.isCancelled(reply)) {
       return;
     }
     if (moved == null || moved.phase() != MoveRecord.Phase.MOVED) {

@@ -7,6 +7,7 @@ import io.gpupool.server.rejection.LeaseRefusal;
 import io.gpupool.server.state.StateException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 
 /** The answers to gRPC calls. */
@@ -20,6 +21,11 @@ final class Replies {
 
   static void refuse(StreamObserver<LeaseEvent> events, LeaseRefusal refusal) {
     answer(events, LeaseEvent.newBuilder().setRefused(refusal.message()).build());
+  }
+
+  /** Returns whether nobody waits for the answer any more. */
+  static boolean isCancelled(StreamObserver<?> reply) {
+    return reply instanceof ServerCallStreamObserver<?> call && call.isCancelled();
   }
 
   /** The answer where something cannot be recorded. */

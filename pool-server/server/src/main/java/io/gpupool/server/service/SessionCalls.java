@@ -31,7 +31,6 @@ import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
-import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -157,7 +156,7 @@ public final class SessionCalls {
   /** The lease was about to move. */
   private void openLater(
       OpenSessionRequest request, Principal principal, StreamObserver<OpenSessionReply> reply) {
-    if (reply instanceof ServerCallStreamObserver<OpenSessionReply> call && call.isCancelled()) {
+    if (Replies.isCancelled(reply)) {
       return;
     }
     lookup.find(

@@ -18,7 +18,6 @@ import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Optional;
 
@@ -55,9 +54,7 @@ record SessionResumeCall(
 
   private void resumeLater(
       ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply, Principal principal) {
-    boolean isGone =
-        reply instanceof ServerCallStreamObserver<ResumeSessionReply> call && call.isCancelled();
-    if (!isGone) {
+    if (!Replies.isCancelled(reply)) {
       resume(request, reply, principal);
     }
   }
