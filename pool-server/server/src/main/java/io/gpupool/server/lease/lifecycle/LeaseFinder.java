@@ -3,11 +3,13 @@ package io.gpupool.server.lease.lifecycle;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Members;
+import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.lease.model.LeaseCredential;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.rejection.RefusedException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -31,6 +33,13 @@ public final class LeaseFinder {
     this.store = store;
     this.members = members;
     this.timers = timers;
+  }
+
+  /** The refusal of a request about a lease that its caller does not have. */
+  public static RefusedException unknown(String id) {
+    return new RefusedException(
+        RefusedException.Why.NOT_FOUND,
+        "there is no lease '" + HolderName.plain(id) + "' of yours; it may have ended");
   }
 
   /** A lease that has not ended. */

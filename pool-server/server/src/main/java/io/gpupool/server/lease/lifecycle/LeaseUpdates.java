@@ -5,7 +5,6 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.Share;
-import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.placement.Allocation;
 import io.gpupool.server.placement.Division;
@@ -74,7 +73,7 @@ public final class LeaseUpdates {
     LeaseId key = new LeaseId(id);
     GrantRecord written =
         records.transact(transaction -> update(transaction, key, change, principal));
-    Lease lease = finder.find(id).orElseThrow(() -> unknown(id));
+    Lease lease = finder.find(id).orElseThrow(() -> LeaseFinder.unknown(id));
     leases.apply(lease, written);
     room.announce();
     return lease;
@@ -87,7 +86,7 @@ public final class LeaseUpdates {
         transaction
             .get(RecordTypes.GRANTS, id.text())
             .filter(grant -> principal.mayUse(grant.tenant()))
-            .orElseThrow(() -> unknown(id.text()));
+            .orElseThrow(() -> LeaseFinder.unknown(id.text()));
     if (before.isEnding()) {
       throw new RefusedException(
           RefusedException.Why.IN_USE,
@@ -240,11 +239,5 @@ public final class LeaseUpdates {
             + ", which has GPUs of lease "
             + id
             + ", is not in the pool now; it may come back");
-  }
-
-  private static RefusedException unknown(String id) {
-    return new RefusedException(
-        RefusedException.Why.NOT_FOUND,
-        "there is no lease '" + HolderName.plain(id) + "' of yours; it may have ended");
   }
 }

@@ -6,9 +6,9 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
-import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
+import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.Shortage;
 import io.gpupool.server.lease.store.LeaseStore;
@@ -81,7 +81,7 @@ public final class LeaseMoves {
         store
             .get(id)
             .filter(found -> principal.mayUse(found.tenant()))
-            .orElseThrow(() -> unknown(lease));
+            .orElseThrow(() -> LeaseFinder.unknown(lease));
     requireMovable(id, grant);
     Part from = part(id, grant);
     return begin(id, grant, from, place(id, from, to, grant, principal), principal);
@@ -89,7 +89,7 @@ public final class LeaseMoves {
 
   /** Begins to move a lease to whichever other server has room. */
   public Begun beginElsewhere(LeaseId id) throws RefusedException, StateException {
-    GrantRecord grant = store.get(id).orElseThrow(() -> unknown(id.text()));
+    GrantRecord grant = store.get(id).orElseThrow(() -> LeaseFinder.unknown(id.text()));
     requireMovable(id, grant);
     Part from = part(id, grant);
     List<Offer> alike =
@@ -311,11 +311,5 @@ public final class LeaseMoves {
             + " is not in the pool now; lease "
             + id
             + " can move once it has come back");
-  }
-
-  private static RefusedException unknown(String id) {
-    return new RefusedException(
-        RefusedException.Why.NOT_FOUND,
-        "there is no lease '" + HolderName.plain(id) + "' of yours; it may have ended");
   }
 }
