@@ -10,19 +10,15 @@ import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.records.MoveRecord;
 import io.gpupool.server.state.StateException;
 import io.gpupool.transport.Detaching;
-import io.gpupool.transport.dial.DialException;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.gpupool.wire.Versions;
 import io.netty.channel.unix.FileDescriptor;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -189,31 +185,18 @@ final class Departure {
         Detaching.closeQuietly(stream);
       }
     } else if (isWanted && refusal != null) {
-      refused(session, inner(refusal));
+      refused(session, ServerDialer.cause(refusal));
     }
   }
 
   private void refused(Session session, Throwable refusal) {
     long passedMillis = (with.timers().nowNanos() - beganNanos) / NANOS_PER_MILLI;
-    boolean mayChange =
-        refusal instanceof DialException dial
-            ? dial.why() == DialException.Why.UNREACHABLE || dial.why() == DialException.Why.BROKEN
-            : refusal instanceof IOException;
-    if (mayChange && passedMillis < CONNECT_LIMIT_MILLIS) {
+    if (ServerDialer.isTemporary(refusal) && passedMillis < CONNECT_LIMIT_MILLIS) {
       LOG.debug("lease {} cannot move yet: {}", lease.id(), refusal.getMessage());
       legs.remove(session);
     } else {
       fail(session, String.valueOf(refusal.getMessage()));
     }
-  }
-
-  private static Throwable inner(Throwable failure) {
-    Throwable inner = failure;
-    while (inner.getCause() instanceof Throwable cause
-        && (inner instanceof CompletionException || inner instanceof UncheckedIOException)) {
-      inner = cause;
-    }
-    return inner;
   }
 
   void onMessage(Session session, TextMessage message) {

@@ -6,7 +6,6 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.transport.Detaching;
-import io.gpupool.transport.dial.DialException;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionId;
@@ -16,13 +15,11 @@ import io.gpupool.wire.Versions;
 import io.gpupool.wire.WireException;
 import io.netty.channel.unix.FileDescriptor;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -187,30 +184,19 @@ final class PeerConnector {
     if (!session.peers().finish(link, number)) {
       return;
     }
-    Throwable inner = failure;
-    while (inner.getCause() instanceof Throwable cause
-        && (inner instanceof CompletionException || inner instanceof UncheckedIOException)) {
-      inner = cause;
-    }
-    boolean again = session.canResume() && isTemporary(inner);
+    Throwable cause = ServerDialer.cause(failure);
+    boolean again = session.canResume() && ServerDialer.isTemporary(cause);
     LOG.atLevel(again ? Level.INFO : Level.WARN)
         .log(
             "lease {} session {}: no connection to the program's worker at {}: {}",
             session.lease().id(),
             session.id().brief(),
             server(session, link),
-            inner.getMessage());
+            cause.getMessage());
     if (session.isServed()) {
-      String why = "server " + server(session, link) + ": " + inner.getMessage();
+      String why = "server " + server(session, link) + ": " + cause.getMessage();
       session.worker().peerFailed(link, why, again);
     }
-  }
-
-  /** Returns whether it is for the network or the server to change, and not for the session. */
-  private static boolean isTemporary(Throwable failure) {
-    return failure instanceof DialException dial
-        ? dial.why() == DialException.Why.UNREACHABLE || dial.why() == DialException.Why.BROKEN
-        : failure instanceof IOException;
   }
 
   private static String server(Session session, int link) {
