@@ -43,17 +43,9 @@ public final class SoftDevice {
     pool = defaultPool;
   }
 
-  /** As {@link SoftGpu#moveMemory}: to the place of this one among so many. */
-  void moveMemory(int slot, int place, int count) {
-    DeviceMemory before = memory;
-    memory =
-        new DeviceMemory(ordinal, before.totalBytes(), AddressPlace.inSlot(slot, place, count));
-    before.close();
-  }
-
   /** Has its memory, which was closed, in another place of the address space. */
-  void arrangeMemory(int place) {
-    memory = new DeviceMemory(ordinal, memory.totalBytes(), AddressPlace.numbered(place));
+  void moveMemory(AddressPlace place) {
+    memory = new DeviceMemory(ordinal, memory.totalBytes(), place);
   }
 
   public int ordinal() {

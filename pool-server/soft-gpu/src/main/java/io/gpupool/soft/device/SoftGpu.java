@@ -9,10 +9,12 @@ import io.gpupool.soft.device.work.Scheduler;
 import io.gpupool.soft.device.work.ValueWaits;
 import io.gpupool.soft.exec.GridRunner;
 import io.gpupool.soft.exec.launch.PrintfSink;
+import io.gpupool.soft.memory.AddressPlace;
 import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.soft.texture.TextureTable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -84,27 +86,23 @@ public final class SoftGpu implements AutoCloseable {
    * @throws GpuException INVALID_DEVICE, or OUT_OF_MEMORY if the addresses are taken
    */
   public void moveMemory(int slot, List<Integer> ordinals) {
-    if (slot == 0) {
-      arrangeMemory(ordinals);
+    List<SoftDevice> order = new ArrayList<>(ordinals.stream().map(this::device).toList());
+    if (slot > 0) {
+      moveMemory(order, place -> AddressPlace.inSlot(slot, place, ordinals.size()));
       return;
     }
-    for (int place = 0; place < ordinals.size(); place++) {
-      SoftDevice device = device(ordinals.get(place));
-      device.moveMemory(slot, place, ordinals.size());
-      watchReach(device);
+    // The others have the places behind.
+    devices.stream().filter(device -> !order.contains(device)).forEach(order::add);
+    if (!order.equals(devices)) {
+      moveMemory(order, AddressPlace::numbered);
     }
   }
 
-  /** Gives some devices the first places in the address space, and the others those behind. */
-  private void arrangeMemory(List<Integer> ordinals) {
-    List<SoftDevice> order = new ArrayList<>(ordinals.stream().map(this::device).toList());
-    devices.stream().filter(device -> !order.contains(device)).forEach(order::add);
-    if (!order.equals(devices)) {
-      order.forEach(device -> device.memory().close());
-      for (int place = 0; place < order.size(); place++) {
-        order.get(place).arrangeMemory(place);
-        watchReach(order.get(place));
-      }
+  private void moveMemory(List<SoftDevice> order, IntFunction<AddressPlace> places) {
+    order.forEach(device -> device.memory().close());
+    for (int place = 0; place < order.size(); place++) {
+      order.get(place).moveMemory(places.apply(place));
+      watchReach(order.get(place));
     }
   }
 
