@@ -3,6 +3,8 @@ package io.gpupool.soft.device;
 
 import java.util.Arrays;
 import java.util.OptionalLong;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,6 +47,7 @@ public final class Placements {
   /** Begins or ends the time in which a session is made again. */
   public void setRestoring(boolean isRestoring) {
     restoring = isRestoring;
+    thread = null;
     planned = new long[0];
     next = 0;
   }
@@ -59,6 +62,27 @@ public final class Placements {
     return thread == Thread.currentThread() && next < planned.length
         ? OptionalLong.of(planned[next++])
         : OptionalLong.empty();
+  }
+
+  /**
+   * Makes something under the number to be used next, or else under one that the device chooses,
+   * and takes note of it.
+   *
+   * @param makeAt makes it under a number
+   * @param make makes it, and returns the number that was chosen
+   * @return the number
+   */
+  public long make(LongConsumer makeAt, LongSupplier make) {
+    OptionalLong wanted = next();
+    long number;
+    if (wanted.isPresent()) {
+      number = wanted.getAsLong();
+      makeAt.accept(number);
+    } else {
+      number = make.getAsLong();
+    }
+    note(number);
+    return number;
   }
 
   /** Takes note of a number that was chosen, or was planned. */

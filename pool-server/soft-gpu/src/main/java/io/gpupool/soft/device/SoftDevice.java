@@ -13,7 +13,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.OptionalLong;
 import java.util.UUID;
 
 /** One software GPU: what it says of itself, its memory, its pools. */
@@ -140,15 +139,10 @@ public final class SoftDevice {
    * still queued rather than being out of memory.
    */
   public long allocate(long bytes, Object owner) {
-    OptionalLong planned = gpu.placements().next();
-    long address = planned.orElse(0);
-    if (planned.isPresent()) {
-      memory.allocateAt(address, bytes, owner);
-    } else {
-      address = allocateAnywhere(bytes, owner);
-    }
-    gpu.placements().note(address);
-    return address;
+    return gpu.placements()
+        .make(
+            address -> memory.allocateAt(address, bytes, owner),
+            () -> allocateAnywhere(bytes, owner));
   }
 
   /** Allocates for a context's own needs; waits as {@link #allocate} does. */

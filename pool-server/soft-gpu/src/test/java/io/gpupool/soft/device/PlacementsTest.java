@@ -2,7 +2,10 @@
 package io.gpupool.soft.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** The numbers that devices choose, and choose again. */
@@ -35,5 +38,38 @@ final class PlacementsTest {
     assertThat(placements.next()).hasValue(8);
     assertThat(placements.next()).isEmpty();
     assertThat(placements.isUsedUp()).isTrue();
+  }
+
+  @Test
+  void make_numberIsPlanned_usesItAndElseOneThatIsChosen() {
+    List<Long> madeAt = new ArrayList<>();
+    placements.plan(new long[] {7});
+    assertThat(placements.make(madeAt::add, () -> 9)).isEqualTo(7);
+    assertThat(placements.make(madeAt::add, () -> 9)).isEqualTo(9);
+    assertThat(madeAt).containsExactly(7L);
+    assertThat(placements.end()).containsExactly(7, 9);
+  }
+
+  @Test
+  void make_fails_notesNothing() {
+    placements.begin();
+    assertThatThrownBy(() ->
+            placements.make(
+                at -> {},
+                () -> {
+                  throw new IllegalStateException("full");
+                }))
+        .hasMessage("full");
+    assertThat(placements.end()).isEmpty();
+  }
+
+  @Test
+  void numbers_afterASessionWasMadeAgain_areNotNoted() {
+    placements.setRestoring(true);
+    placements.plan(new long[] {7});
+    placements.setRestoring(false);
+    placements.note(8);
+    assertThat(placements.next()).isEmpty();
+    assertThat(placements.end()).isEmpty();
   }
 }

@@ -10,7 +10,6 @@ import io.gpupool.soft.texture.Sampler;
 import io.gpupool.soft.texture.Surface;
 import io.gpupool.soft.texture.Texture;
 import io.gpupool.soft.texture.TextureTable;
-import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** The texture and surface objects of a context. Any thread may call it. */
@@ -35,15 +34,10 @@ public final class TextureObjects {
 
   private long add(Object object) {
     SoftGpu gpu = context.device().gpu();
-    OptionalLong planned = gpu.placements().next();
-    long value = planned.orElse(0);
-    if (planned.isPresent()) {
-      gpu.textures().addAt(value, object, context);
-    } else {
-      value = gpu.textures().add(object, context);
-    }
-    gpu.placements().note(value);
-    return value;
+    return gpu.placements()
+        .make(
+            value -> gpu.textures().addAt(value, object, context),
+            () -> gpu.textures().add(object, context));
   }
 
   /** Ends a texture object once all work submitted to this context is done. */

@@ -11,7 +11,6 @@ import io.gpupool.soft.memory.VirtualSpace;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.soft.state.SoftCalls;
 import io.gpupool.worker.soft.state.SoftState;
-import java.util.OptionalLong;
 
 /** Driver calls of virtual memory management. */
 public final class SoftVirtualCalls extends SoftCalls implements VirtualMemoryCalls {
@@ -47,13 +46,11 @@ public final class SoftVirtualCalls extends SoftCalls implements VirtualMemoryCa
       }
       // The wanted address is a hint. Kernels are fastest in the addresses of their own device.
       VirtualSpace space = state().currentOrFirstDevice().memory().virtual();
-      OptionalLong planned = state().gpu().placements().next();
-      long reserved = planned.orElse(0);
-      if (planned.isPresent()) {
-        space.reserveAt(reserved, bytes);
-      } else {
-        reserved = space.reserve(bytes, alignment);
-      }
+      long reserved =
+          state()
+              .gpu()
+              .placements()
+              .make(at -> space.reserveAt(at, bytes), () -> space.reserve(bytes, alignment));
       Memory.putLong(address, reserved);
     });
   }
