@@ -38,7 +38,6 @@ public final class MoveSource {
   private final Reports reports;
   private final SentMemory memory;
   private final CompletableFuture<Boolean> decision = new CompletableFuture<>();
-  private long pauseNanos;
 
   /** Takes the news of a departure. */
   public interface Reports {
@@ -130,8 +129,7 @@ public final class MoveSource {
       } finally {
         state.release();
       }
-      pauseNanos = System.nanoTime() - begin;
-      reports.moved(channel.sentBytes(), pauseNanos);
+      reports.moved(channel.sentBytes(), System.nanoTime() - begin);
       boolean gone = decision.join();
       channel.close();
       return gone;
@@ -147,12 +145,7 @@ public final class MoveSource {
       ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       DataOutputStream to = new DataOutputStream(bytes);
       state.save(to);
-      to.writeInt(ranges.size());
-      for (MemoryRange range : ranges) {
-        to.writeLong(range.address());
-        to.writeLong(range.lengthBytes());
-        to.writeBoolean(range.stageable());
-      }
+      MemoryRange.write(ranges, to);
       ByteArrayOutputStream place = new ByteArrayOutputStream();
       point.write(new DataOutputStream(place));
       channel.send(MoveMessage.Kind.PAUSED, 0, 0, place.toByteArray());
@@ -160,8 +153,9 @@ public final class MoveSource {
         channel.send(MoveMessage.Kind.IMAGE, 0, 0, image.address(), image.lengthBytes());
       }
       CRC32C checksum = new CRC32C();
-      checksum.update(bytes.toByteArray());
-      channel.send(MoveMessage.Kind.STATE, checksum.getValue(), 0, bytes.toByteArray());
+      byte[] saved = bytes.toByteArray();
+      checksum.update(saved);
+      channel.send(MoveMessage.Kind.STATE, checksum.getValue(), 0, saved);
       memory.send(ranges);
       channel.send(MoveMessage.Kind.END, 0, 0);
       channel.expect(MoveMessage.Kind.RESTORED);

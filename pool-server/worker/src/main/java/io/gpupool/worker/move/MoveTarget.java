@@ -192,11 +192,7 @@ public final class MoveTarget {
     }
     DataInputStream from = new DataInputStream(new ByteArrayInputStream(bytes));
     state = session.transfer().restore(from, images);
-    List<MemoryRange> sent = new ArrayList<>();
-    for (int count = from.readInt(); count > 0; count--) {
-      sent.add(new MemoryRange(from.readLong(), from.readLong(), from.readBoolean()));
-    }
-    wanted = sent;
+    wanted = MemoryRange.read(from);
     for (MemoryRange range : state.memory()) {
       ranges.add(range.address(), range.lengthBytes());
     }
