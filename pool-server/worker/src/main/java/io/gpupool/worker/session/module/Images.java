@@ -189,8 +189,7 @@ public final class Images implements ImageOps {
     if (stored) {
       return new ModuleImage(image.lengthBytes, null, image.digest);
     }
-    image.holders++;
-    return new ModuleImage(image.lengthBytes, image, null);
+    return new ModuleImage(image.lengthBytes, share(image), null);
   }
 
   /** The module has ended. */
@@ -246,9 +245,8 @@ public final class Images implements ImageOps {
 
   /** Puts an image back that the client has sent a part of. */
   public void putBack(int number, Image image, long receivedBytes) {
-    image.holders++;
     image.receivedBytes = receivedBytes;
-    images.put(number, image);
+    images.put(number, share(image));
   }
 
   public void release() {
