@@ -52,6 +52,11 @@ public record OpEffect(
       return kind;
     }
 
+    /** Returns whether it is a context, which has its number from the frame's header. */
+    public boolean isContext() {
+      return kind.equals(CONTEXT);
+    }
+
     /** Returns the bytes of an answer that its values need. */
     public int answerBytes() {
       int bytes = 0;

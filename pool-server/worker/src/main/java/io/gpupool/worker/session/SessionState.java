@@ -266,7 +266,7 @@ public final class SessionState {
 
   private static boolean isContext(JournalEntry entry) {
     OpEffect effect = OpEffects.of(entry.op());
-    return effect != null && effect.things().getFirst().kind().equals(OpEffect.CONTEXT);
+    return effect != null && effect.things().getFirst().isContext();
   }
 
   /** Executes frames as if they had been received. */

@@ -68,20 +68,19 @@ public final class Journal {
             effect.fixed());
     switch (effect.verb()) {
       case MAKES -> {
-        boolean isContext = thing.kind().equals(OpEffect.CONTEXT);
-        long number = isContext ? context : thing.number(frame, answer);
+        Key key = new Key(thing.kind(), number(thing, context, frame, answer), null);
         // A context that is retained again, or a reference that is found again, is the same.
-        if (!entries.containsKey(new Key(thing.kind(), number, null))) {
-          put(new Key(thing.kind(), number, null), owner, entry);
+        if (!entries.containsKey(key)) {
+          put(key, owner, entry);
         }
       }
       case SETS -> {
-        Key key = new Key(thing.kind(), thing.number(frame, answer), owner);
+        Key key = new Key(thing.kind(), number(thing, context, frame, answer), owner);
         remove(key);
         put(key, owner, entry);
       }
       case ADDS -> put(new Key(thing.kind(), additions++, owner), owner, entry);
-      case ENDS -> end(thing.kind(), thing.number(frame, answer));
+      case ENDS -> end(thing.kind(), number(thing, context, frame, answer));
       case CLEARS -> effect.things().forEach(cleared -> clear(cleared.kind(), owner));
     }
   }
@@ -148,10 +147,12 @@ public final class Journal {
 
   private static @Nullable Key owner(OpEffect effect, int context, long frame, long answer) {
     OpEffect.Thing owner = effect.owner();
-    if (owner == null) {
-      return null;
-    }
-    boolean isContext = owner.kind().equals(OpEffect.CONTEXT);
-    return new Key(owner.kind(), isContext ? context : owner.number(frame, answer), null);
+    return owner == null
+        ? null
+        : new Key(owner.kind(), number(owner, context, frame, answer), null);
+  }
+
+  private static long number(OpEffect.Thing thing, int context, long frame, long answer) {
+    return thing.isContext() ? context : thing.number(frame, answer);
   }
 }
