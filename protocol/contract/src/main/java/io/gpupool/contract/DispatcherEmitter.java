@@ -10,9 +10,6 @@ import java.util.List;
  * A writer of the decoder of request frames, which checks lengths, maps handles, calls and answers.
  */
 final class DispatcherEmitter {
-  private static final int HEADER_BYTES = 8;
-  private static final int TAG_BYTES = 8;
-
   private final Contract contract;
   private final Path outputFolder;
 
@@ -122,7 +119,7 @@ final class DispatcherEmitter {
   }
 
   private void emitOp(JavaSource source, Op op) {
-    int firstSlot = HEADER_BYTES + (op.fenced() ? TAG_BYTES : 0);
+    int firstSlot = op.firstSlot();
     int fixedBytes = firstSlot + 8 * op.fields().size();
     List<Integer> buffers = new ArrayList<>();
     for (int i = 0; i < op.fields().size(); i++) {
@@ -155,7 +152,7 @@ final class DispatcherEmitter {
       source.line("    }");
     }
     if (op.fenced()) {
-      source.line("    int tag = word(frame + %d);", HEADER_BYTES);
+      source.line("    int tag = word(frame + %d);", Op.HEADER_BYTES);
       source.line("    if (session.answerDeferred(tag)) {");
       source.line("      return 0;");
       source.line("    }");

@@ -8,8 +8,6 @@ import java.util.stream.Collectors;
 
 /** A writer of the table of what lasts of each op. */
 final class EffectsEmitter {
-  private static final int HEADER_BYTES = 8;
-  private static final int TAG_BYTES = 8;
   private static final int SLOT_BYTES = 8;
 
   private final Contract contract;
@@ -67,14 +65,13 @@ final class EffectsEmitter {
 
   /** Returns where a value is: an offset in the frame, or that in the answer, inverted. */
   private static int place(Op op, String name) {
-    int firstSlot = HEADER_BYTES + (op.fenced() ? TAG_BYTES : 0);
     int outputs = 0;
     List<Field> fields = op.fields();
     for (int i = 0; i < fields.size(); i++) {
       Field field = fields.get(i);
       boolean output = field.role() == Field.Role.OUT;
       if (field.name().equals(name)) {
-        return output ? ~(SLOT_BYTES * outputs) : firstSlot + SLOT_BYTES * i;
+        return output ? ~(SLOT_BYTES * outputs) : op.firstSlot() + SLOT_BYTES * i;
       }
       outputs += output ? 1 : 0;
     }

@@ -25,7 +25,17 @@ public record Op(
     @Nullable EntryPoint entryPoint,
     @Nullable Effect effect,
     String topic) {
+  /** The length of a frame's header. */
+  static final int HEADER_BYTES = 8;
+
+  private static final int TAG_BYTES = 8;
+
   public Op {
     fields = List.copyOf(fields);
+  }
+
+  /** Returns the offset of the first field in a frame. */
+  int firstSlot() {
+    return HEADER_BYTES + (fenced ? TAG_BYTES : 0);
   }
 }
