@@ -25,17 +25,13 @@ import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.MoveRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.state.LocalStore;
-import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.worker.LinkedWorker;
-import io.gpupool.transport.SocketPair;
-import io.gpupool.transport.dial.DialException;
 import io.gpupool.wire.ClientHello;
 import io.gpupool.wire.DriverEnvironment;
 import io.gpupool.wire.ServerHello;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.TextMessage;
 import io.netty.channel.unix.FileDescriptor;
-import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -91,36 +87,8 @@ class SessionMovesTest {
   private CompletableFuture<FileDescriptor> dial(
       String server, ClientHello hello, boolean resumable) {
     dialled.add(hello);
-    CompletableFuture<FileDescriptor> connected = new CompletableFuture<>();
-    servers
-        .get(server)
-        .sessions
-        .join(
-            hello,
-            new CallStream() {
-              @Override
-              public void refuse(ServerHello answer) {
-                connected.completeExceptionally(
-                    new DialException(
-                        answer.status() == ServerHello.BUSY
-                            ? DialException.Why.UNREACHABLE
-                            : DialException.Why.REFUSED,
-                        answer.text()));
-              }
-
-              @Override
-              public CompletableFuture<FileDescriptor> accept(
-                  ServerHello answer, boolean resumable) {
-                try {
-                  SocketPair pair = SocketPair.open();
-                  connected.complete(pair.first());
-                  return CompletableFuture.completedFuture(pair.second());
-                } catch (IOException e) {
-                  throw new AssertionError(e);
-                }
-              }
-            });
-    return connected;
+    // A server that dials itself gives the workers a pair of sockets.
+    return new MoveDialer(server, this::dial, servers.get(server).sessions).dial(server, hello);
   }
 
   private Session open() throws Exception {

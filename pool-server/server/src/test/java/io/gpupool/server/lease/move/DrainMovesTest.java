@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.move;
 
+import static io.gpupool.server.lease.move.TwoServers.GIB;
+import static io.gpupool.server.lease.move.TwoServers.RESUMABLE;
+import static io.gpupool.server.lease.move.TwoServers.USER;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Principal;
-import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.store.MoveStore;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
-import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.DrainedLease;
 import io.gpupool.server.records.DrainedLease.State;
 import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.MoveRecord;
-import io.gpupool.server.records.Quota;
-import io.gpupool.server.state.LocalStore;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,44 +31,21 @@ import org.junit.jupiter.api.Test;
 
 /** Drains that move leases, on two servers' control planes; the test commits the moves. */
 class DrainMovesTest {
-  private static final long GIB = 1L << 30;
-  private static final LeaseLimits RESUMABLE = new LeaseLimits(0, 0, 0, 60_000);
-  private static final Principal USER = new Principal("blue", Role.USER, null);
-
-  private final ManualTimers timers = new ManualTimers();
-  private final LocalStore store = LocalStore.inMemory();
-  private final Gpu first = PlacementTest.gpu("a", 0, 8 * GIB);
-  private final Gpu second = PlacementTest.gpu("b", 0, 8 * GIB);
-  private final Gpu other = new Gpu("b", 1, "b1", new GpuModel("NVIDIA L4", 8 * GIB, "8.9", 13000));
-  private final Ground a = new Ground(store, timers, "a", List.of(first));
-  private final Ground b = new Ground(store, timers, "b", List.of(second, other));
+  private final TwoServers pool = new TwoServers();
+  private final ManualTimers timers = pool.timers;
+  private final Gpu second = pool.second;
+  private final Ground a = pool.a;
+  private final Ground b = pool.b;
 
   DrainMovesTest() throws Exception {
-    a.come();
-    b.come();
-    timers.pass(1000);
-    a.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
     a.drains.start();
-    ServerKinds.Kind kind = new ServerKinds.Kind("soft", "1");
-    new DrainMoves(
-            a.records,
-            a.store,
-            new LeaseMoves(a.store, a.leases, a.capacity, timers, kind),
-            a.capacity,
-            timers)
-        .start();
+    new DrainMoves(a.records, a.store, pool.moves("1"), a.capacity, timers).start();
   }
 
   private LeaseId grant(double part, LeaseLimits limits, int priority, LeaseClass leaseClass)
       throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(1, new GpuRequirements.Size.Fraction(part), null, List.of());
-    Placement.Outcome.Placed placed =
-        (Placement.Outcome.Placed)
-            Placement.place(
-                requirements,
-                "blue",
-                a.capacity.snapshot().stream().filter(offer -> offer.gpu().equals(first)).toList());
     LeaseSpec spec =
         new LeaseSpec(
             requirements,
@@ -81,7 +55,7 @@ class DrainMovesTest {
             USER,
             limits,
             leaseClass);
-    Lease lease = a.grant(spec, placed.parts()).lease();
+    Lease lease = pool.grant(spec);
     a.leases.hold(lease, reason -> {});
     timers.pass(10);
     return lease.id();

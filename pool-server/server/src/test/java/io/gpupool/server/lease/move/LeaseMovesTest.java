@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.lease.move;
 
+import static io.gpupool.server.lease.move.TwoServers.GIB;
+import static io.gpupool.server.lease.move.TwoServers.RESUMABLE;
+import static io.gpupool.server.lease.move.TwoServers.USER;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
-import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
@@ -19,63 +21,34 @@ import io.gpupool.server.lease.store.MoveStore;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
-import io.gpupool.server.placement.Placement.Outcome;
-import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.GpuFault;
 import io.gpupool.server.records.LeaseChange;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.MoveRecord;
-import io.gpupool.server.records.Quota;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.rejection.RejectionReason;
-import io.gpupool.server.state.LocalStore;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Requests to move leases, and the records of moves, on two servers' control planes. */
 class LeaseMovesTest {
-  private static final long GIB = 1L << 30;
-  private static final LeaseLimits RESUMABLE = new LeaseLimits(0, 0, 0, 60_000);
-  private static final Principal USER = new Principal("blue", Role.USER, null);
+  private final TwoServers pool = new TwoServers();
+  private final ManualTimers timers = pool.timers;
+  private final Gpu first = pool.first;
+  private final Gpu second = pool.second;
+  private final Ground a = pool.a;
+  private final Ground b = pool.b;
+  private final LeaseMoves moves = pool.moves("1");
 
-  private final ManualTimers timers = new ManualTimers();
-  private final LocalStore store = LocalStore.inMemory();
-  private final Gpu first = PlacementTest.gpu("a", 0, 8 * GIB);
-  private final Gpu second = PlacementTest.gpu("b", 0, 8 * GIB);
-  private final Gpu other = new Gpu("b", 1, "b1", new GpuModel("NVIDIA L4", 8 * GIB, "8.9", 13000));
-  private final Ground a = new Ground(store, timers, "a", List.of(first));
-  private final Ground b = new Ground(store, timers, "b", List.of(second, other));
-  private final LeaseMoves moves = moves("1");
-
-  LeaseMovesTest() throws Exception {
-    a.come();
-    b.come();
-    timers.pass(1000);
-    a.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
-  }
-
-  private LeaseMoves moves(String version) {
-    return new LeaseMoves(
-        a.store, a.leases, a.capacity, timers, new ServerKinds.Kind("soft", version));
-  }
+  LeaseMovesTest() throws Exception {}
 
   private Lease grant(int gpus, double part, LeaseLimits limits) throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(gpus, new GpuRequirements.Size.Fraction(part), null, List.of());
-    Outcome.Placed placed =
-        (Outcome.Placed)
-            Placement.place(
-                requirements,
-                "blue",
-                a.capacity.snapshot().stream()
-                    .filter(offer -> gpus > 1 || offer.gpu().equals(first))
-                    .toList());
-    return a.grant(
-            new LeaseSpec(requirements, 0, 0, Ground.HOLDER, USER, "blue", limits), placed.parts())
-        .lease();
+    return pool.grant(new LeaseSpec(requirements, 0, 0, Ground.HOLDER, USER, "blue", limits));
   }
 
   private Lease grant() throws Exception {
@@ -131,8 +104,8 @@ class LeaseMovesTest {
         .hasMessageContaining("is on GPU 0 of a already");
     assertThatThrownBy(() -> moves.begin(lease.id().text(), new Destination("c", null), USER))
         .hasMessageContaining("there is no GPU c");
-    assertThatThrownBy(
-            () -> moves("2").begin(lease.id().text(), new Destination("b", null), Principal.ANYONE))
+    assertThatThrownBy(() ->
+            pool.moves("2").begin(lease.id().text(), new Destination("b", null), Principal.ANYONE))
         .hasMessageContaining("runs gpupool 2");
     assertThat(a.store.moves().all()).isEmpty();
   }
