@@ -6,7 +6,6 @@ import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.SessionInfo;
-import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,48 +17,27 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A server that is drained while programs run on it, and moves their leases to another one. */
 class DrainMoveIT {
-  private static final int GPUS = 4;
-  private static final long GPU_BYTES = 1L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(3);
 
   @TempDir static Path folder;
-  private static final List<Pool> servers = new ArrayList<>();
-  private static Etcd etcd;
+  private static TwoServers pool;
 
   @BeforeAll
   static void start() throws Exception {
-    etcd = Etcd.start(folder, 1);
-    for (String name : List.of("m0", "m1")) {
-      servers.add(
-          Pool.start(
-              "soft:2,mem=1Gi",
-              "--name",
-              name,
-              "--host",
-              "127.0.0.1",
-              "--state",
-              etcd.url("drain")));
-    }
-    awaitAllFree();
+    pool = TwoServers.start(folder);
   }
 
   @AfterAll
   static void stop() {
-    servers.forEach(Pool::close);
-    if (etcd != null) {
-      etcd.close();
+    if (pool != null) {
+      pool.close();
     }
-  }
-
-  private static void awaitAllFree() {
-    await().atMost(LIMIT).until(() -> servers.getFirst().freeBytes() == GPUS * GPU_BYTES);
   }
 
   private static Program checked(String server, String... lease) {
     List<String> options = new ArrayList<>(List.of(lease));
     options.addAll(List.of("--select", "server=" + server));
-    return servers
-        .getFirst()
+    return pool.first()
         .run(
             options.toArray(String[]::new),
             CPrograms.fixture("resumed"),
@@ -73,11 +51,11 @@ class DrainMoveIT {
     await()
         .atMost(LIMIT)
         .untilAsserted(() -> {
-          assertThat(servers.getFirst().leases())
+          assertThat(pool.first().leases())
               .hasSize(programs)
               .allSatisfy(
                   lease -> assertThat(lease.getGrants(0).getGrant().getServer()).isEqualTo(server));
-          assertThat(servers.getFirst().sessions())
+          assertThat(pool.first().sessions())
               .hasSize(programs)
               .allSatisfy(session -> {
                 assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
@@ -88,25 +66,15 @@ class DrainMoveIT {
 
   @Test
   void terminated_serverThatMovesItsLeases_endsAndTheProgramGoesOn() throws Exception {
-    try (Pool going =
-            Pool.start(
-                "soft:1,mem=1Gi",
-                "--name",
-                "m2",
-                "--host",
-                "127.0.0.1",
-                "--state",
-                etcd.url("drain"),
-                "--run-dir",
-                folder.resolve("m2").toString(),
-                "--drain-limit",
-                "2m",
-                "--drain-move");
+    List<String> options = new ArrayList<>(List.of(pool.options("m2")));
+    options.addAll(List.of("--run-dir", folder.resolve("m2").toString()));
+    options.addAll(List.of("--drain-limit", "2m", "--drain-move"));
+    try (Pool going = Pool.start("soft:1,mem=1Gi", options.toArray(String[]::new));
         Program program = checked("m2", "-m", "256Mi")) {
       awaitAllAt("m2", 1);
       going.server().signal("TERM");
       assertThat(going.server().awaitEnd(LIMIT).status()).isZero();
-      assertThat(servers.getFirst().leases())
+      assertThat(pool.first().leases())
           .singleElement()
           .satisfies(
               lease -> assertThat(lease.getGrants(0).getGrant().getServer()).isNotEqualTo("m2"));
@@ -115,7 +83,7 @@ class DrainMoveIT {
       assertThat(ended.status()).as(ended.toString()).isZero();
       assertThat(ended.output()).contains("resumed: OK");
     }
-    awaitAllFree();
+    pool.awaitAllFree();
   }
 
   @Test
@@ -128,9 +96,9 @@ class DrainMoveIT {
       programs.add(checked("m0", "-m", "384Mi", "--priority", "3"));
       programs.add(checked("m0", "-m", "256Mi", "--class", "latency"));
       awaitAllAt("m0", programs.size());
-      List<String> ids = servers.getLast().leases().stream().map(LeaseInfo::getId).toList();
+      List<String> ids = pool.second().leases().stream().map(LeaseInfo::getId).toList();
       Program.Ended drained =
-          servers.getLast().gpupool("server", "drain", "m0", "--move", "--deadline", "2m");
+          pool.second().gpupool("server", "drain", "m0", "--move", "--deadline", "2m");
       assertThat(drained.status()).as(drained.toString()).isZero();
       assertThat(ids)
           .allSatisfy(id ->
@@ -146,8 +114,8 @@ class DrainMoveIT {
     } finally {
       programs.forEach(Program::close);
     }
-    Program.Ended back = servers.getLast().gpupool("server", "uncordon", "m0");
+    Program.Ended back = pool.second().gpupool("server", "uncordon", "m0");
     assertThat(back.status()).as(back.toString()).isZero();
-    awaitAllFree();
+    pool.awaitAllFree();
   }
 }

@@ -5,10 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.SessionInfo;
-import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -18,51 +16,30 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Programs whose leases move between the GPUs of two servers while they run. */
 class LeaseMoveIT {
-  private static final int GPUS = 4;
-  private static final long GPU_BYTES = 1L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(2);
 
   @TempDir static Path folder;
-  private static final List<Pool> servers = new ArrayList<>();
-  private static Etcd etcd;
+  private static TwoServers pool;
 
   @BeforeAll
   static void start() throws Exception {
-    etcd = Etcd.start(folder, 1);
-    for (String name : List.of("m0", "m1")) {
-      servers.add(
-          Pool.start(
-              "soft:2,mem=1Gi",
-              "--name",
-              name,
-              "--host",
-              "127.0.0.1",
-              "--state",
-              etcd.url("move")));
-    }
-    awaitAllFree();
+    pool = TwoServers.start(folder);
   }
 
   @AfterAll
   static void stop() {
-    servers.forEach(Pool::close);
-    if (etcd != null) {
-      etcd.close();
+    if (pool != null) {
+      pool.close();
     }
   }
 
   @AfterEach
   void awaitEnd() {
-    awaitAllFree();
-  }
-
-  private static void awaitAllFree() {
-    await().atMost(LIMIT).until(() -> servers.getFirst().freeBytes() == GPUS * GPU_BYTES);
+    pool.awaitAllFree();
   }
 
   private static Program checked(String window) {
-    return servers
-        .getFirst()
+    return pool.first()
         .run(
             new String[] {"-m", "512Mi", "--select", "server=m0", "--resume-window", window},
             CPrograms.fixture("resumed"),
@@ -76,12 +53,12 @@ class LeaseMoveIT {
     await()
         .atMost(LIMIT)
         .untilAsserted(() -> {
-          assertThat(servers.getFirst().leases().getFirst().getGrants(0).getGrant())
+          assertThat(pool.first().leases().getFirst().getGrants(0).getGrant())
               .satisfies(grant -> {
                 assertThat(grant.getServer()).isEqualTo(server);
                 assertThat(grant.getGpu()).isEqualTo(gpu);
               });
-          assertThat(servers.getFirst().sessions())
+          assertThat(pool.first().sessions())
               .singleElement()
               .satisfies(session -> {
                 assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
@@ -91,14 +68,14 @@ class LeaseMoveIT {
   }
 
   private static Program.Ended move(String to) {
-    Pool other = servers.getLast();
-    return other.gpupool("lease", "move", other.leases().getFirst().getId(), "--to", to);
+    String id = pool.second().leases().getFirst().getId();
+    return pool.second().gpupool("lease", "move", id, "--to", to);
   }
 
   @Test
   void program_whoseLeaseMovesAroundThePool_givesItsResults() {
     try (Program program = checked("60s")) {
-      await().atMost(LIMIT).until(() -> !servers.getLast().leases().isEmpty());
+      await().atMost(LIMIT).until(() -> !pool.second().leases().isEmpty());
       awaitAt("m0", 0);
       for (String to : List.of("m1/0", "m1/1", "m0/1", "m0/0")) {
         Program.Ended moved = move(to);
@@ -116,7 +93,7 @@ class LeaseMoveIT {
   @Test
   void program_whoseLeaseCannotMove_goesOnWhereItIs() {
     try (Program program = checked("0")) {
-      await().atMost(LIMIT).until(() -> !servers.getLast().leases().isEmpty());
+      await().atMost(LIMIT).until(() -> !pool.second().leases().isEmpty());
       awaitAt("m0", 0);
       Program.Ended refused = move("m1");
       assertThat(refused.status()).isNotZero();

@@ -2,19 +2,14 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.MoveLeaseReply;
 import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
-import io.gpupool.server.state.etcd.Etcd;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
@@ -38,14 +33,12 @@ class MovedProgramsIT {
   private static final int RUNS = ALL ? 5 : 2;
   private static final long SEED = Long.getLong("gpupool.moves.seed", 1);
   private static final long GPU_BYTES = 8L << 30;
-  private static final Duration LIMIT = Duration.ofMinutes(3);
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;
 
   @TempDir static Path folder;
-  private static final List<Pool> servers = new ArrayList<>();
-  private static Etcd etcd;
+  private static TwoServers pool;
   private static CudaRuns runs;
   private static int moved;
   private static int refused;
@@ -53,14 +46,10 @@ class MovedProgramsIT {
   @BeforeAll
   static void start() throws Exception {
     CudaRuns.assumeCompiler();
-    etcd = Etcd.start(folder, 1);
-    for (String name : List.of("m0", "m1")) {
-      servers.add(
-          Pool.startAsInstalled(
-              "soft:1,mem=8Gi", "--spares", "1", "--name", name, "--state", etcd.url("moved")));
-    }
-    runs = CudaRuns.on(servers.getFirst(), folder);
-    awaitAllFree();
+    pool =
+        TwoServers.start(
+            folder, 2 * GPU_BYTES, options -> Pool.startAsInstalled("soft:1,mem=8Gi", options));
+    runs = CudaRuns.on(pool.first(), folder);
   }
 
   @AfterAll
@@ -69,14 +58,9 @@ class MovedProgramsIT {
     if (runs != null) {
       runs.close();
     }
-    servers.forEach(Pool::close);
-    if (etcd != null) {
-      etcd.close();
+    if (pool != null) {
+      pool.close();
     }
-  }
-
-  private static void awaitAllFree() {
-    await().atMost(LIMIT).until(() -> servers.getFirst().freeBytes() == servers.size() * GPU_BYTES);
   }
 
   @TestFactory
@@ -93,12 +77,12 @@ class MovedProgramsIT {
     long longNanos = System.nanoTime() - begin;
     Random random = new Random(SEED ^ program.getFileName().hashCode());
     for (int run = 0; run < RUNS; run++) {
-      awaitAllFree();
+      pool.awaitAllFree();
       CompletableFuture<Program.Ended> ended = runs.run(program, Map.of());
       String what = moveOnce(ended, random.nextLong(longNanos));
       requireOk(program, ended.get(), what);
     }
-    awaitAllFree();
+    pool.awaitAllFree();
   }
 
   private static void requireOk(Path program, Program.Ended ended, String what) {
@@ -112,7 +96,7 @@ class MovedProgramsIT {
       throws InterruptedException {
     Optional<Long> pid = awaitProgram(ended);
     TimeUnit.NANOSECONDS.sleep(afterNanos);
-    Optional<LeaseInfo> lease = servers.getFirst().leases().stream().findFirst();
+    Optional<LeaseInfo> lease = pool.first().leases().stream().findFirst();
     if (pid.isEmpty() || lease.isEmpty() || ended.isDone()) {
       return "it had ended";
     }
@@ -125,8 +109,7 @@ class MovedProgramsIT {
     try {
       String from = lease.get().getGrants(0).getGrant().getServer();
       MoveLeaseReply reply =
-          servers
-              .getFirst()
+          pool.first()
               .stub()
               .moveLease(
                   MoveLeaseRequest.newBuilder()
@@ -149,7 +132,7 @@ class MovedProgramsIT {
       throws InterruptedException {
     while (!ended.isDone()) {
       Optional<SessionInfo> attached =
-          servers.stream()
+          Stream.of(pool.first(), pool.second())
               .flatMap(server -> server.sessions().stream())
               .filter(session -> session.getState() == SessionInfo.State.STATE_ATTACHED)
               .findFirst();
