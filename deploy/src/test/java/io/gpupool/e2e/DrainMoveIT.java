@@ -98,7 +98,7 @@ class DrainMoveIT {
       awaitAllAt("m0", programs.size());
       List<String> ids = pool.second().leases().stream().map(LeaseInfo::getId).toList();
       Program.Ended drained =
-          pool.second().gpupool("server", "drain", "m0", "--move", "--deadline", "2m");
+          pool.second().gpupool(LIMIT, "server", "drain", "m0", "--move", "--deadline", "2m");
       assertThat(drained.status()).as(drained.toString()).isZero();
       assertThat(ids)
           .allSatisfy(id ->

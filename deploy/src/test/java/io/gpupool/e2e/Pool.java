@@ -197,10 +197,15 @@ final class Pool implements AutoCloseable {
 
   /** Another command of {@code gpupool} on this pool. */
   Program.Ended gpupool(String... arguments) {
+    return gpupool(Program.PATIENCE, arguments);
+  }
+
+  /** The same for a command that may take longer. */
+  Program.Ended gpupool(Duration patience, String... arguments) {
     List<String> line = new ArrayList<>(List.of(Distribution.gpupool().toString()));
     line.addAll(Arrays.asList(arguments));
     line.addAll(List.of("--pool", address()));
-    return Program.of(line).run();
+    return Program.of(line).run(patience);
   }
 
   List<LeaseInfo> leases() {

@@ -20,7 +20,7 @@ import java.util.function.Predicate;
  * ends. What it prints is gathered by two threads; any thread may ask for it.
  */
 final class Program implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final Duration END = Duration.ofSeconds(5);
 
   private final List<String> command;
