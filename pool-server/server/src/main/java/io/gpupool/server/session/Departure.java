@@ -152,9 +152,10 @@ final class Departure {
     }
   }
 
+  /** Returns whether a session can be committed; one that is ending is waited for. */
   private boolean hasMoved(Session session) {
     Leg leg = legs.get(session);
-    return leg != null && leg.hasMoved;
+    return leg != null && leg.hasMoved && session.isServed();
   }
 
   private void connect(Session session) {

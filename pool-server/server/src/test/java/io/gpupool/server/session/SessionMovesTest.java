@@ -364,6 +364,26 @@ class SessionMovesTest {
   }
 
   @Test
+  void move_programLeavesThatHasMoved_isNotCommittedWithIt() throws Exception {
+    Session leaving = open();
+    Session staying = open();
+    LinkedWorker its = atA.attach(leaving);
+    LinkedWorker other = atA.attach(staying);
+    LeaseMoves.Begun move = move("b", 0);
+    LinkedWorker.starting(atB.workers);
+    LinkedWorker.starting(atB.workers);
+    its.say(moved(move));
+    leaving.end("its program has ended");
+    other.say(moved(move));
+    assertThat(record().phase()).as("its worker lives").isEqualTo(MoveRecord.Phase.PREPARING);
+    its.die();
+    timers.pass(200);
+    assertThat(record().phase()).isEqualTo(MoveRecord.Phase.MOVED);
+    assertThat(record().sessions()).containsExactly(staying.id().toString());
+    assertThat(atB.sessions.serves(leaving.id())).isFalse();
+  }
+
+  @Test
   void move_leaseEndsMeanwhile_bothEnd() throws Exception {
     Session session = open();
     LinkedWorker source = atA.attach(session);
