@@ -131,13 +131,22 @@ class WorkerMoveTest extends WorkerProcessFixture {
   }
 
   private void connectWorkers() throws IOException {
+    connectWorkers("m1");
+  }
+
+  private void connectWorkers(String move) throws IOException {
     int[] pair = Posix.socketPair();
     targetControl().send(TextMessage.ofType("restore").build());
     Objects.requireNonNull(targetSocket).sendDescriptor(pair[1]);
-    control.send(TextMessage.ofType("move").put("move", "m1").build());
-    socket().sendDescriptor(pair[0]);
-    Posix.close(pair[0]);
+    begin(move, pair[0]);
     Posix.close(pair[1]);
+  }
+
+  /** Begins a move of the source; the other worker has the other end of the connection. */
+  private void begin(String move, int connection) throws IOException {
+    control.send(TextMessage.ofType("move").put("move", move).build());
+    socket().sendDescriptor(connection);
+    Posix.close(connection);
   }
 
   /** Plays the server of a worker, which has nothing in its cache. */
@@ -178,7 +187,11 @@ class WorkerMoveTest extends WorkerProcessFixture {
   }
 
   private void decide(int gone) throws IOException {
-    control.send(TextMessage.ofType("moveEnd").put("move", "m1").put("gone", gone).build());
+    decide("m1", gone);
+  }
+
+  private void decide(String move, int gone) throws IOException {
+    control.send(TextMessage.ofType("moveEnd").put("move", move).put("gone", gone).build());
   }
 
   /** Gives the session another connection, at either worker. */
@@ -330,12 +343,35 @@ class WorkerMoveTest extends WorkerProcessFixture {
     assignTarget(16 << 20);
     Objects.requireNonNull(target).destroyForcibly().waitFor();
     int[] pair = Posix.socketPair();
-    control.send(TextMessage.ofType("move").put("move", "m1").build());
-    socket().sendDescriptor(pair[0]);
-    Posix.close(pair[0]);
+    begin("m1", pair[0]);
     Posix.close(pair[1]);
     assertThat(next(fromSource, "moveFailed").require("reason")).contains("connection");
 
+    requireSameMemory(kept);
+  }
+
+  /** The end of a move that was given up comes when the next one has begun. */
+  @Test
+  void session_whoseFormerMoveEndsLate_leavesWithTheNextOne() throws Throwable {
+    final long kept = startProgram();
+    assignTarget(16 << 20);
+    for (int i = 0; i < 20; i++) {
+      int[] pair = Posix.socketPair();
+      begin("given up " + i, pair[0]);
+      decide("given up " + i, 0);
+      Posix.close(pair[1]);
+    }
+    connectWorkers("m2");
+    next(fromTarget, "restored");
+    TextMessage said = fromSource.poll(30, TimeUnit.SECONDS);
+    while (said != null && !said.type().equals("moved")) {
+      said = fromSource.poll(30, TimeUnit.SECONDS);
+    }
+    assertThat(Objects.requireNonNull(said).get("move")).contains("m2");
+    decide("m2", 1);
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    resume(targetControl(), Objects.requireNonNull(targetSocket));
     requireSameMemory(kept);
   }
 

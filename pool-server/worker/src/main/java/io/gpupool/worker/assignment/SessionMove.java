@@ -37,7 +37,7 @@ final class SessionMove {
       return;
     }
     id = newId;
-    MoveSource begun = new MoveSource(session, memoryBases, fd, new Reports());
+    MoveSource begun = new MoveSource(session, memoryBases, fd, new Reports(newId));
     source = begun;
     Thread.ofPlatform().name("move").daemon().start(begun::run);
   }
@@ -60,25 +60,40 @@ final class SessionMove {
     }
   }
 
+  private boolean isUnderWay(String move) {
+    return source != null && id.equals(move);
+  }
+
+  /** The reports of one departure, which may come when the next one is under way. */
   private final class Reports implements MoveSource.Reports {
+    private final String move;
+
+    Reports(String move) {
+      this.move = move;
+    }
+
     @Override
     public void moved(long bytes, long pauseNanos) {
       synchronized (SessionMove.this) {
-        paused = true;
-        send(
-            TextMessage.ofType("moved")
-                .put("move", id)
-                .put("bytes", bytes)
-                .put("pauseNanos", pauseNanos));
+        if (isUnderWay(move)) {
+          paused = true;
+          send(
+              TextMessage.ofType("moved")
+                  .put("move", move)
+                  .put("bytes", bytes)
+                  .put("pauseNanos", pauseNanos));
+        }
       }
     }
 
     @Override
     public void failed(String reason) {
       synchronized (SessionMove.this) {
-        source = null;
-        paused = false;
-        SessionMove.this.failed(id, reason);
+        if (isUnderWay(move)) {
+          source = null;
+          paused = false;
+        }
+        SessionMove.this.failed(move, reason);
       }
     }
   }
