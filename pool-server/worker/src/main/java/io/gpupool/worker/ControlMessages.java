@@ -87,8 +87,9 @@ final class ControlMessages {
         session.attach(connection(message));
         takeover.prepare();
       }
-      case "restore" -> {
-        session.restore(descriptor());
+      case "restore" -> session.restore(descriptor());
+      case "restored" -> {
+        session.restored(message.requireNumber("recorded", 1) == 1);
         takeover.prepare();
       }
       case "move" -> session.move(message.require("move"), descriptor());

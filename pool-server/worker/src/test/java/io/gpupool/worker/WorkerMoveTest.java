@@ -186,6 +186,10 @@ class WorkerMoveTest extends WorkerProcessFixture {
     return message;
   }
 
+  private void targetServerKnows() throws IOException {
+    targetControl().send(TextMessage.ofType("restored").put("recorded", 1).build());
+  }
+
   private void decide(int gone) throws IOException {
     decide("m1", gone);
   }
@@ -299,6 +303,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
     assignTarget(16 << 20);
     connectWorkers();
     assertThat(next(fromTarget, "restored").get("session")).contains("s1");
+    targetServerKnows();
     TextMessage moved = next(fromSource, "moved");
     assertThat(moved.get("move")).contains("m1");
     assertThat(Long.parseLong(moved.require("bytes"))).isGreaterThan(100_000);
@@ -317,6 +322,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
     assignTarget(16 << 20);
     connectWorkers();
     next(fromTarget, "restored");
+    targetServerKnows();
     next(fromSource, "moved");
     decide(0);
 
@@ -350,6 +356,21 @@ class WorkerMoveTest extends WorkerProcessFixture {
     requireSameMemory(kept);
   }
 
+  /** A lease does not move to where the next process of the server would not find its session. */
+  @Test
+  void session_whoseTargetsServerDiesBeforeItKnows_goesOnWhereItWas() throws Throwable {
+    final long kept = startProgram();
+    assignTarget(16 << 20);
+    connectWorkers();
+    next(fromTarget, "restored");
+    Objects.requireNonNull(targetSocket).close();
+    assertThat(next(fromSource, "moveFailed").require("reason")).contains("closed the connection");
+    assertThat(Objects.requireNonNull(target).waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    resume(control, socket());
+    requireSameMemory(kept);
+  }
+
   /** The end of a move that was given up comes when the next one has begun. */
   @Test
   void session_whoseFormerMoveEndsLate_leavesWithTheNextOne() throws Throwable {
@@ -363,6 +384,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
     }
     connectWorkers("m2");
     next(fromTarget, "restored");
+    targetServerKnows();
     TextMessage said = fromSource.poll(30, TimeUnit.SECONDS);
     while (said != null && !said.type().equals("moved")) {
       said = fromSource.poll(30, TimeUnit.SECONDS);

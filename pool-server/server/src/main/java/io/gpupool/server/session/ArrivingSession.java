@@ -60,6 +60,11 @@ final class ArrivingSession implements WorkerSession {
     return session.id();
   }
 
+  /** Makes the message that has a worker tell the source, and perhaps outlive this process. */
+  private static TextMessage restored(boolean isRecorded) {
+    return TextMessage.ofType("restored").put("recorded", isRecorded ? 1 : 0).build();
+  }
+
   /** Takes a worker, and hands it the connection. */
   void begin(WorkerStartQueue starts, int version) {
     start =
@@ -97,10 +102,13 @@ final class ArrivingSession implements WorkerSession {
     switch (message.type()) {
       case "restored" -> {
         LOG.debug("lease {} session {} is restored", session.lease().id(), id().brief());
-        // The server's next process goes on with it, or kills its worker, as the lease has moved
-        // by then or has not. One server has one record of a session.
-        if (!isFromHere && !isOver) {
-          session.record();
+        if (!isOver) {
+          // The server's next process goes on with it, or kills its worker, as the lease has moved
+          // by then or has not. One server has one record of a session.
+          if (!isFromHere) {
+            session.record();
+          }
+          session.worker().send(restored(!isFromHere));
         }
       }
       case "ended" ->
@@ -148,5 +156,6 @@ final class ArrivingSession implements WorkerSession {
     isOver = true;
     sessions.add(session);
     session.arrive();
+    session.worker().send(restored(true));
   }
 }

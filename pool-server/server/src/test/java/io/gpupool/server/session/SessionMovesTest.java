@@ -154,6 +154,7 @@ class SessionMovesTest {
             "assign", "descriptor", "descriptor", "descriptor", "restore", "descriptor");
     assertThat(atB.sessions.all()).as("before the commit").isEmpty();
     target.say(TextMessage.ofType("restored"));
+    assertThat(settings(target, "restored", "recorded")).containsExactly("1");
     assertThat(b.store.get(lease.id()).orElseThrow().isOn("a")).isTrue();
 
     source.say(moved(move));
@@ -181,7 +182,7 @@ class SessionMovesTest {
     b.leases.hold(there.lease(), reason -> {});
     SessionKey key = atB.sessions.resume(there, Principal.ANYONE).orElseThrow();
     assertThat(atB.resume(there, key)).isEqualTo(ServerHello.ACCEPTED);
-    assertThat(target.told()).containsExactly("attach", "descriptor");
+    assertThat(target.told()).containsExactly("restored", "attach", "descriptor");
     target.say(TextMessage.ofType("resumed"));
     assertThat(there.state()).isEqualTo(Session.State.ATTACHED);
     timers.pass(120_000);
@@ -212,7 +213,12 @@ class SessionMovesTest {
     assertThat(told.getFirst().get("restore")).hasValue("1");
     assertThat(told.getFirst().get("uuids")).hasValue(beside.uuid());
     assertThat(atA.sessions.all()).containsExactly(session);
+    target.say(TextMessage.ofType("restored"));
+    assertThat(settings(target, "restored", "recorded"))
+        .as("the record is the source's")
+        .containsExactly("0");
     source.say(moved(move));
+    assertThat(settings(target, "restored", "recorded")).containsExactly("1");
     assertThat(redirected[0]).isTrue();
     Lease now = a.finder.find(lease.id().text()).orElseThrow();
     assertThat(now).as("there is never none").isNotSameAs(lease);

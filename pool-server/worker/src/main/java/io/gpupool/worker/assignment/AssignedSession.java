@@ -46,7 +46,11 @@ public final class AssignedSession {
   private volatile @Nullable Assignment assignment;
   private final CompletableFuture<Session> started = new CompletableFuture<>();
   private final SessionMove move;
+  private final CompletableFuture<Void> restorationKnown = new CompletableFuture<>();
   private volatile boolean attached;
+
+  /** Whether the server's next process finds the session. */
+  private volatile boolean recorded;
 
   private record Ready(Backend backend, List<KernelOutput> output) {
     /** A driver prints by itself, and may count its GPUs in another order. */
@@ -105,6 +109,8 @@ public final class AssignedSession {
     if (resumable) {
       TcpWatch.keepAlive(stream.fd());
     }
+    // The server records a session before it hands over the program's connection.
+    recorded = true;
     if (attached) {
       started.thenAccept(session -> session.resume(stream));
       return;
@@ -126,6 +132,16 @@ public final class AssignedSession {
     Thread.ofPlatform().name("session").start(() -> run(mine, arrival(mine, fd)));
   }
 
+  /**
+   * The server knows that the session is restored.
+   *
+   * @param isRecorded whether its next process finds the session
+   */
+  public void restored(boolean isRecorded) {
+    recorded = isRecorded;
+    restorationKnown.complete(null);
+  }
+
   /** A socket to the worker that the session is to go to. */
   public void move(String id, int fd) {
     started.thenAccept(session -> move.begin(id, session, memoryBases(), fd));
@@ -138,11 +154,12 @@ public final class AssignedSession {
 
   /**
    * How long the session outlives its server's process; 0: it ends with it. A program that is still
-   * to be connected does not notice whether its session is another one.
+   * to be connected does not notice whether its session is another one, and one that moves here
+   * goes on where it was.
    */
   public long outlivesServerMillis() {
     Assignment mine = assignment;
-    return mine == null || !attached ? 0 : mine.resumeWindowMillis();
+    return mine == null || !recorded ? 0 : mine.resumeWindowMillis();
   }
 
   /** Returns the session's name for the log. */
@@ -227,10 +244,14 @@ public final class AssignedSession {
               memoryBases(),
               mine.quotaBytes(),
               point -> new Session(backend, plan, point));
-      Session session = target.receive(fd);
-      reports.arrived(mine.name().id());
-      return session;
+      return target.receive(fd, () -> awaitServer(mine));
     };
+  }
+
+  /** Tells the server that the session is restored, and waits until that knows it. */
+  private void awaitServer(Assignment mine) {
+    reports.arrived(mine.name().id());
+    restorationKnown.join();
   }
 
   private List<Long> memoryBases() {

@@ -72,14 +72,18 @@ public final class MoveTarget {
    * Receives the session.
    *
    * @param fd a blocking socket to the other worker, which is the target's to close
+   * @param onRestored runs when the session is complete, before the source hears of it
    * @return the session, to be run in this thread
    * @throws IOException if the connection breaks, or does not bring what it should
    * @throws RestoreException if the session cannot be made again here
    */
-  public Session receive(int fd) throws IOException, RestoreException {
+  public Session receive(int fd, Runnable onRestored) throws IOException, RestoreException {
     try (MoveChannel channel = new MoveChannel(fd)) {
       try {
-        return receive(channel);
+        Session received = receive(channel);
+        onRestored.run();
+        channel.send(MoveMessage.Kind.RESTORED, 0, 0);
+        return received;
       } catch (IOException | RestoreException | RuntimeException e) {
         tell(channel, String.valueOf(e.getMessage()));
         throw e;
@@ -114,7 +118,6 @@ public final class MoveTarget {
     state.requireMemory(wanted);
     images.forEach(session.transfer().images()::release);
     images.clear();
-    channel.send(MoveMessage.Kind.RESTORED, 0, 0);
     return session;
   }
 
