@@ -8,6 +8,7 @@ import io.gpupool.control.etcd.LeaseGrantRequest;
 import io.gpupool.control.etcd.LeaseGrpc;
 import io.gpupool.control.etcd.LeaseKeepAliveRequest;
 import io.gpupool.control.etcd.LeaseRevokeRequest;
+import io.gpupool.control.etcd.LeaseRevokeResponse;
 import io.gpupool.control.etcd.TxnRequest;
 import io.gpupool.control.etcd.TxnResponse;
 import io.gpupool.server.state.StateException;
@@ -174,15 +175,9 @@ final class Presence {
                 LeaseGrantRequest.newBuilder().setTTL(ttlSeconds).build(),
                 CALL_MILLIS)
             .getID();
-    Optional<Held> bound = bind(leaseId, 0);
-    if (bound.isEmpty()) {
-      Optional<KeyValue> other = other();
-      if (other.isPresent() && isOver(other.get())) {
-        bound = bind(leaseId, other.get().getModRevision());
-        if (bound.isPresent()) {
-          revoke(other.get().getLease());
-        }
-      }
+    Optional<Held> bound = bind(leaseId);
+    if (bound.isEmpty() && other().filter(this::isOver).map(this::giveUp).isPresent()) {
+      bound = bind(leaseId);
     }
     if (bound.isEmpty()) {
       revoke(leaseId);
@@ -198,13 +193,22 @@ final class Presence {
     return text.equals(self.text()) || ProcessIdentity.hasEnded(text, self);
   }
 
-  /** Takes the name if it was last taken at this revision. */
-  private Optional<Held> bind(long leaseId, long revision) {
+  /**
+   * Gives up a process that has ended, with all that was bound to it: what others decide by that is
+   * not to be decided any more once this one has looked at what there is.
+   */
+  private KeyValue giveUp(KeyValue alive) {
+    var ignored = revoking(alive.getLease());
+    return alive;
+  }
+
+  /** Takes the name if nobody has it. */
+  private Optional<Held> bind(long leaseId) {
     TxnResponse answer =
         client.call(
             KVGrpc.getTxnMethod(),
             TxnRequest.newBuilder()
-                .addCompare(Keys.wasWrittenAt(keys.alive(server), revision))
+                .addCompare(Keys.wasWrittenAt(keys.alive(server), 0))
                 .addSuccess(
                     Keys.put(keys.alive(server), ByteString.copyFromUtf8(self.text()), leaseId))
                 .build(),
@@ -224,14 +228,17 @@ final class Presence {
 
   private void revoke(long leaseId) {
     try {
-      var ignored =
-          client.call(
-              LeaseGrpc.getLeaseRevokeMethod(),
-              LeaseRevokeRequest.newBuilder().setID(leaseId).build(),
-              CALL_MILLIS);
+      var ignored = revoking(leaseId);
     } catch (StatusRuntimeException e) {
       LOG.debug("the lease ends by itself: {}", client.describe(e));
     }
+  }
+
+  private LeaseRevokeResponse revoking(long leaseId) {
+    return client.call(
+        LeaseGrpc.getLeaseRevokeMethod(),
+        LeaseRevokeRequest.newBuilder().setID(leaseId).build(),
+        CALL_MILLIS);
   }
 
   private void pause(long millis) {
