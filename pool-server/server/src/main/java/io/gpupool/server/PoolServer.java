@@ -222,10 +222,11 @@ public final class PoolServer implements AutoCloseable {
    * on.
    *
    * @param move whether leases move to other servers
+   * @param deadlineAtMillis when leases that are left are ended, since 1970; null: not by this
    * @param whenEmpty runs on another thread once no lease is left
    */
-  public void drain(boolean move, Runnable whenEmpty) {
-    threads.control().execute(() -> leases.drains().stop(move, whenEmpty));
+  public void drain(boolean move, @Nullable Long deadlineAtMillis, Runnable whenEmpty) {
+    threads.control().execute(() -> leases.drains().stop(move, deadlineAtMillis, whenEmpty));
   }
 
   /** Returns whether its next process can take its sessions over when this one is closed. */

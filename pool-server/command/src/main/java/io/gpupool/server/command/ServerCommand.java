@@ -3,7 +3,6 @@ package io.gpupool.server.command;
 
 import io.gpupool.cli.Installation;
 import io.gpupool.cli.server.ServerDrain;
-import io.gpupool.client.lease.LeaseOptions;
 import io.gpupool.rest.HealthServer;
 import io.gpupool.rest.RestServer;
 import io.gpupool.rest.metrics.PoolReporter;
@@ -15,20 +14,14 @@ import io.gpupool.server.options.PortOptions;
 import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.options.WorkerOptions;
 import io.gpupool.server.sandbox.OomScore;
-import io.gpupool.transport.Signals;
 import io.gpupool.transport.metrics.MetricOptions;
 import io.gpupool.transport.metrics.OtlpCollector;
 import io.gpupool.transport.metrics.ProcessMeters;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.file.Path;
-import java.time.Duration;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -42,8 +35,6 @@ import picocli.CommandLine.Option;
             + " and put it back.",
     subcommands = {ServerDrain.Drain.class, ServerDrain.Uncordon.class})
 public final class ServerCommand implements Callable<Integer> {
-  private static final String DEFAULT_DRAIN_LIMIT = "5s";
-
   @Mixin private GpuServerOptions gpus = new GpuServerOptions();
 
   @Option(
@@ -138,34 +129,7 @@ public final class ServerCommand implements Callable<Integer> {
       description = "how lines of the log look (else GPUPOOL_LOG_FORMAT, else text)")
   private @Nullable LogFormat logFormat;
 
-  @Option(
-      names = "--drain-limit",
-      paramLabel = "DURATION",
-      description = {
-        "how long leases may go on when the server is told to end (SIGTERM), which it does once"
-            + " none",
-        "is left; a second signal ends it at once (default: with --state it ends at once and",
-        "leaves them to the next process of the server, else 5s)"
-      })
-  private @Nullable String drainLimit;
-
-  @Option(
-      names = "--drain-notice",
-      paramLabel = "FILE",
-      description = {
-        "as soon as FILE is there, grant nothing more: who knows that this machine is about to be",
-        "taken away leaves it there. Leases go on until the server is told to end"
-      })
-  private @Nullable Path drainNotice;
-
-  @Option(
-      names = "--drain-move",
-      description = {
-        "with --drain-limit or --drain-notice: move the leases that can move to other servers of"
-            + " the",
-        "pool meanwhile"
-      })
-  private boolean drainMove;
+  @Mixin private EndServerOptions end = new EndServerOptions();
 
   @Override
   public Integer call() throws Exception {
@@ -177,9 +141,9 @@ public final class ServerCommand implements Callable<Integer> {
     if (healthPort != null) {
       PortOptions.check(healthPort);
     }
-    Duration limit =
-        LeaseOptions.duration(Objects.requireNonNullElse(drainLimit, DEFAULT_DRAIN_LIMIT));
+    ServerEnd serverEnd = new ServerEnd(end);
     ServerOptions options = options();
+    serverEnd.requireMachineStays();
     OomScore.protectServer();
     Optional<OtlpCollector> collector = metrics.collector();
     try (ProcessMeters meters = new ProcessMeters("gpupool-server", collector.orElse(null));
@@ -193,14 +157,7 @@ public final class ServerCommand implements Callable<Integer> {
       System.out.println(
           "gpupool server " + server.name() + " ready: " + ports(server, rest, health));
       System.out.flush();
-      if (drainNotice != null) {
-        DrainNotice.await(drainNotice, () -> server.drain(drainMove, () -> {}));
-      }
-      Signals.awaitTermination();
-      if (drainLimit != null || !server.leavesSessions()) {
-        drain(server, limit);
-        server.leaveNothing();
-      }
+      serverEnd.await(server);
     }
     return 0;
   }
@@ -231,18 +188,6 @@ public final class ServerCommand implements Callable<Integer> {
         + server.dataPort()
         + (rest == null ? "" : ", HTTP " + address + rest.port())
         + (health == null ? "" : ", health " + address + health.port());
-  }
-
-  /** Waits until no lease is left, the limit has passed or a second signal comes. */
-  private void drain(PoolServer server, Duration limit) throws InterruptedException {
-    CountDownLatch enough = new CountDownLatch(1);
-    Signals.handle("TERM", enough::countDown);
-    Signals.handle("INT", enough::countDown);
-    server.drain(drainMove, enough::countDown);
-    if (!enough.await(limit.toMillis(), TimeUnit.MILLISECONDS) && limit.isPositive()) {
-      System.err.println(
-          "gpupool: leases are left after " + limit.toSeconds() + " s; they end now");
-    }
   }
 
   private void describeSecurity(ServerOptions options, PoolServer server) {

@@ -25,6 +25,25 @@ public record Drain(
     leases = List.copyOf(leases);
   }
 
+  /**
+   * Returns the drain as it is when the server is about to end.
+   *
+   * @param orMove whether its leases are moved even if they are not yet
+   * @param orDeadlineAtMillis deadline unless there is an earlier one; null: none
+   */
+  public Drain hastened(boolean orMove, @Nullable Long orDeadlineAtMillis) {
+    boolean isEarlier =
+        orDeadlineAtMillis != null
+            && (deadlineAtMillis == null || orDeadlineAtMillis < deadlineAtMillis);
+    return new Drain(
+        actor,
+        sinceMillis,
+        isEarlier ? orDeadlineAtMillis : deadlineAtMillis,
+        stopping,
+        move || orMove,
+        leases);
+  }
+
   /** Returns the drain with other leases. */
   public Drain with(List<DrainedLease> others) {
     return new Drain(actor, sinceMillis, deadlineAtMillis, stopping, move, others);

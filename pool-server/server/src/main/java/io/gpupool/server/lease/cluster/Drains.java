@@ -137,22 +137,30 @@ public final class Drains {
   }
 
   /**
-   * Has this server grant nothing more, as it is about to end.
+   * Has this server grant nothing more, as it is about to end. An admin's drain of it goes on, and
+   * sooner if need be.
    *
    * @param move whether it moves its leases to other servers
+   * @param deadlineAtMillis when leases that are left are ended, since 1970; null: not by this
    * @param whenEmpty runs once no lease is left
    */
-  public void stop(boolean move, Runnable whenEmpty) {
+  public void stop(boolean move, @Nullable Long deadlineAtMillis, Runnable whenEmpty) {
     stopping = true;
     queue.stopGranting("the server is stopping");
     leases.redirectRemoteHolders();
     try {
       records.update(transaction -> {
-        if (transaction.get(RecordTypes.DRAINS, server).isEmpty()) {
-          transaction.putBound(
-              RecordTypes.DRAINS,
-              server,
-              new Drain(Principal.POOL.text(), timers.wallMillis(), null, true, move, List.of()));
+        Drain drain =
+            transaction
+                .get(RecordTypes.DRAINS, server)
+                .orElseGet(() ->
+                    new Drain(
+                        Principal.POOL.text(), timers.wallMillis(), null, true, move, List.of()))
+                .hastened(move, deadlineAtMillis);
+        if (drain.stopping()) {
+          transaction.putBound(RecordTypes.DRAINS, server, drain);
+        } else {
+          transaction.put(RecordTypes.DRAINS, server, drain);
         }
       });
     } catch (StateException e) {

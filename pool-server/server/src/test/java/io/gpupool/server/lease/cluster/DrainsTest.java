@@ -149,7 +149,7 @@ class DrainsTest {
       Ground before = ground(store, List.of(GPU));
       Lease lease = held(before);
       Asker waiting = ask(before, 3_600_000);
-      before.drains.stop(false, () -> told.add("empty"));
+      before.drains.stop(false, null, () -> told.add("empty"));
       assertThat(waiting.cause).isEqualTo(Cause.CAUSE_DRAINING);
       assertThat(before.drains.state(HERE)).isEqualTo(Drains.State.STOPPING);
       timers.pass(1000);

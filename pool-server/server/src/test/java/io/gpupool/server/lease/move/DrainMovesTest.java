@@ -18,11 +18,16 @@ import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Drain;
 import io.gpupool.server.records.DrainedLease;
 import io.gpupool.server.records.DrainedLease.State;
 import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.MoveRecord;
+import io.gpupool.server.records.Quota;
+import io.gpupool.server.state.LocalStore;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -239,9 +244,41 @@ class DrainMovesTest {
   @Test
   void stop_withMove_movesTheLeases() throws Exception {
     LeaseId lease = grant(0.25);
-    a.drains.stop(true, () -> {});
+    a.drains.stop(true, null, () -> {});
     timers.pass(100);
     assertThat(moveNext()).isEqualTo(lease);
     assertThat(Optional.of(told(lease).state())).contains(State.MOVED);
+  }
+
+  @Test
+  void stop_withDeadline_endsWhatIsLeftThen() throws Exception {
+    LeaseId lease = grant(0.5);
+    LeaseId ignored = takeAll();
+    List<String> told = new ArrayList<>();
+    a.drains.stop(true, timers.wallMillis() + 5_000, () -> told.add("empty"));
+    timers.pass(4_900);
+    assertThat(told(lease).state()).isEqualTo(State.WAITING);
+    assertThat(told).isEmpty();
+    timers.pass(200);
+    assertThat(told(lease).reason()).startsWith("time was up: ").contains("GPU 0 of b");
+    timers.pass(1_000);
+    assertThat(told).containsExactly("empty");
+  }
+
+  @Test
+  void stop_whileAnAdminDrainsIt_movesItsLeasesAndKeepsTheEarlierDeadline() throws Exception {
+    LeaseId lease = grant(0.25);
+    long byMillis = timers.wallMillis() + 60_000;
+    b.drains.drain(Principal.ANYONE, "a", 60_000L, false);
+    timers.pass(100);
+    a.drains.stop(true, byMillis + 60_000, () -> {});
+    timers.pass(100);
+    assertThat(moveNext()).isEqualTo(lease);
+    Drain drain = b.drains.of("a").orElseThrow();
+    assertThat(drain.stopping()).isFalse();
+    assertThat(drain.deadlineAtMillis()).isEqualTo(byMillis);
+    a.drains.stop(false, byMillis - 50_000, () -> {});
+    assertThat(b.drains.of("a").orElseThrow().deadlineAtMillis()).isEqualTo(byMillis - 50_000);
+    assertThat(b.drains.of("a").orElseThrow().move()).isTrue();
   }
 }
