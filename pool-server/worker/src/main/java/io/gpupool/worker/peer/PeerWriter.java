@@ -4,6 +4,7 @@ package io.gpupool.worker.peer;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 final class PeerWriter {
   private static final int SCRATCH_BYTES = 128;
   private static final int NONE = -1;
+
+  /** How long the last frame waits for a thread that is sending. */
+  private static final int LEAVE_MILLIS = 500;
 
   private final PeerOutbox outbox;
   private final LongAdder sentBytes;
@@ -90,9 +94,9 @@ final class PeerWriter {
     }
   }
 
-  /** Sends one last frame if nothing is in its way. */
+  /** Sends one last frame, unless the other worker does not take what is sent before it. */
   void leave() {
-    if (!writing.tryLock()) {
+    if (!awaitTurn()) {
       return;
     }
     try {
@@ -102,6 +106,16 @@ final class PeerWriter {
       }
     } finally {
       writing.unlock();
+    }
+  }
+
+  /** Takes the lock; false if its holder is stuck in a connection that is full. */
+  private boolean awaitTurn() {
+    try {
+      return writing.tryLock(LEAVE_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     }
   }
 

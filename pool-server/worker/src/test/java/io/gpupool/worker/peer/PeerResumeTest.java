@@ -10,6 +10,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -139,7 +140,7 @@ class PeerResumeTest {
     assertThat(listeners[1].lost.get(30, TimeUnit.SECONDS)).isEqualTo("no such session");
   }
 
-  @Test
+  @RepeatedTest(20)
   void worker_whoseSessionEnds_saysSoAndIsNotMissed() throws Exception {
     CutRelay relay = new CutRelay(1, 0, 100);
     connectThrough(relay, 3_600_000);
