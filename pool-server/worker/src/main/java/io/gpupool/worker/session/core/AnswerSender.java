@@ -75,7 +75,9 @@ public final class AnswerSender {
   }
 
   /**
-   * Tells the client which of its requests have come, unless the connection is gone.
+   * Tells the client which of its requests have come, unless the connection is gone. It is never
+   * told less than before: another thread may have told it more, or resumed, since the caller
+   * looked.
    *
    * @param wanted whether the client is to acknowledge in its turn
    */
@@ -84,8 +86,8 @@ public final class AnswerSender {
     try {
       pump();
       if (connection != null && handed == log.endPosition()) {
-        toldReceived = received;
-        sendControl(AnswerKind.ACK, wanted ? 1 : 0, received);
+        toldReceived = Math.max(toldReceived, received);
+        sendControl(AnswerKind.ACK, wanted ? 1 : 0, toldReceived);
       }
     } finally {
       sending.unlock();
