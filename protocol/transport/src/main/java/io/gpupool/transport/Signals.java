@@ -31,11 +31,16 @@ public final class Signals {
     }
   }
 
+  /** Runs the action whenever the process is told to end, in place of the one set before. */
+  public static void onTermination(Runnable action) {
+    handle("TERM", action);
+    handle("INT", action);
+  }
+
   /** Waits until the process is told to end. */
   public static void awaitTermination() throws InterruptedException {
     CountDownLatch told = new CountDownLatch(1);
-    handle("TERM", told::countDown);
-    handle("INT", told::countDown);
+    onTermination(told::countDown);
     told.await();
   }
 }

@@ -60,8 +60,7 @@ final class ServerEnd {
 
   /** Waits until the server is to end, and drains it if it does not leave its sessions. */
   void await(PoolServer server) throws InterruptedException {
-    Signals.handle("TERM", told::countDown);
-    Signals.handle("INT", told::countDown);
+    Signals.onTermination(told::countDown);
     if (file != null) {
       NoticeWatch.start(file, notice -> server.drain(move, null, () -> {}));
     }
@@ -91,8 +90,7 @@ final class ServerEnd {
   /** Waits until no lease is left, the limit has passed or a second signal comes. */
   private void drain(PoolServer server, Duration atMost) throws InterruptedException {
     CountDownLatch enough = new CountDownLatch(1);
-    Signals.handle("TERM", enough::countDown);
-    Signals.handle("INT", enough::countDown);
+    Signals.onTermination(enough::countDown);
     server.drain(move, null, enough::countDown);
     if (!enough.await(atMost.toMillis(), TimeUnit.MILLISECONDS) && atMost.isPositive()) {
       System.err.println(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.server.state.Transaction;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -47,5 +48,14 @@ public record Drain(
   /** Returns the drain with other leases. */
   public Drain with(List<DrainedLease> others) {
     return new Drain(actor, sinceMillis, deadlineAtMillis, stopping, move, others);
+  }
+
+  /** Makes this the drain of a server. That of one that is about to end goes with it. */
+  public void put(Transaction transaction, String server) {
+    if (stopping) {
+      transaction.putBound(RecordTypes.DRAINS, server, this);
+    } else {
+      transaction.put(RecordTypes.DRAINS, server, this);
+    }
   }
 }

@@ -2,7 +2,6 @@
 package io.gpupool.server.command.notice;
 
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -38,7 +37,7 @@ final class AwsNotices implements NoticeSource {
     }
     return answer.statusCode() == MetadataService.NOT_FOUND
         ? Optional.empty()
-        : Optional.of(notice(answer));
+        : Optional.of(MetadataService.read(answer, AwsNotices::notice));
   }
 
   private HttpResponse<String> ask() throws IOException, InterruptedException {
@@ -48,15 +47,9 @@ final class AwsNotices implements NoticeSource {
     return service.get(ACTION, TOKEN_HEADER, token, MetadataService.PATIENCE);
   }
 
-  private static Notice notice(HttpResponse<String> answer) throws IOException {
-    String text = MetadataService.text(answer);
-    try {
-      JsonObject action = JsonParser.parseString(text).getAsJsonObject();
-      Instant at = Instant.parse(action.get("time").getAsString());
-      return new Notice("AWS has announced the end of this spot instance at " + at, at);
-    } catch (RuntimeException e) {
-      throw MetadataService.unreadable(answer, e);
-    }
+  private static Notice notice(JsonObject action) {
+    Instant at = Instant.parse(action.get("time").getAsString());
+    return new Notice("AWS has announced the end of this spot instance at " + at, at);
   }
 
   @Override

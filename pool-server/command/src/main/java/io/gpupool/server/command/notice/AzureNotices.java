@@ -3,7 +3,6 @@ package io.gpupool.server.command.notice;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -40,22 +39,20 @@ final class AzureNotices implements NoticeSource {
     if (name == null) {
       name = MetadataService.text(ask(NAME)).strip();
     }
-    HttpResponse<String> answer = ask(EVENTS);
-    String text = MetadataService.text(answer);
-    try {
-      for (JsonElement each :
-          JsonParser.parseString(text).getAsJsonObject().getAsJsonArray("Events")) {
-        JsonObject event = each.getAsJsonObject();
-        if (ENDS.contains(event.get("EventType").getAsString()) && isAbout(event, name)) {
-          Instant at = notBefore(event);
-          return Optional.of(
-              new Notice("Azure has announced the end of this virtual machine at " + at, at));
-        }
+    String machine = name;
+    return MetadataService.read(ask(EVENTS), events -> notice(events, machine));
+  }
+
+  private Optional<Notice> notice(JsonObject events, String machine) {
+    for (JsonElement each : events.getAsJsonArray("Events")) {
+      JsonObject event = each.getAsJsonObject();
+      if (ENDS.contains(event.get("EventType").getAsString()) && isAbout(event, machine)) {
+        Instant at = notBefore(event);
+        return Optional.of(
+            new Notice("Azure has announced the end of this virtual machine at " + at, at));
       }
-      return Optional.empty();
-    } catch (RuntimeException e) {
-      throw MetadataService.unreadable(answer, e);
     }
+    return Optional.empty();
   }
 
   private HttpResponse<String> ask(String path) throws IOException, InterruptedException {

@@ -3,6 +3,8 @@ package io.gpupool.server.command.notice;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -15,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 
 /**
  * A cloud's metadata service, over plain HTTP, as it is reached from the machine itself: without a
@@ -70,10 +73,16 @@ final class MetadataService {
     return answer.body();
   }
 
-  /** Returns the failure of reading an answer. */
-  static IOException unreadable(HttpResponse<String> answer, RuntimeException cause) {
-    return new IOException(
-        answer.uri() + " answers something that cannot be read: " + cause.getMessage(), cause);
+  /** Reads the JSON object of an answer with status 200. */
+  static <T> T read(HttpResponse<String> answer, Function<JsonObject, T> reader)
+      throws IOException {
+    String text = text(answer);
+    try {
+      return reader.apply(JsonParser.parseString(text).getAsJsonObject());
+    } catch (RuntimeException e) {
+      throw new IOException(
+          answer.uri() + " answers something that cannot be read: " + e.getMessage(), e);
+    }
   }
 
   private URI uri(String path) {

@@ -100,16 +100,15 @@ public final class Drains {
     records.update(transaction -> {
       Optional<Drain> before = transaction.get(RecordTypes.DRAINS, name);
       long sinceMillis = before.map(Drain::sinceMillis).orElse(nowMillis);
-      transaction.put(
-          RecordTypes.DRAINS,
-          name,
+      Drain drain =
           new Drain(
               principal.text(),
               sinceMillis,
               deadlineAtMillis,
               false,
               move,
-              move ? before.map(Drain::leases).orElse(List.of()) : List.of()));
+              move ? before.map(Drain::leases).orElse(List.of()) : List.of());
+      drain.put(transaction, name);
       audit.note(transaction, principal, "server.drain", name, detail(deadlineAtMillis, move));
     });
   }
@@ -150,18 +149,12 @@ public final class Drains {
     leases.redirectRemoteHolders();
     try {
       records.update(transaction -> {
-        Drain drain =
-            transaction
-                .get(RecordTypes.DRAINS, server)
-                .orElseGet(() ->
-                    new Drain(
-                        Principal.POOL.text(), timers.wallMillis(), null, true, move, List.of()))
-                .hastened(move, deadlineAtMillis);
-        if (drain.stopping()) {
-          transaction.putBound(RecordTypes.DRAINS, server, drain);
-        } else {
-          transaction.put(RecordTypes.DRAINS, server, drain);
-        }
+        Optional<Drain> before = transaction.get(RecordTypes.DRAINS, server);
+        before
+            .orElseGet(() ->
+                new Drain(Principal.POOL.text(), timers.wallMillis(), null, true, move, List.of()))
+            .hastened(move, deadlineAtMillis)
+            .put(transaction, server);
       });
     } catch (StateException e) {
       LOG.warn("cannot record that this server is stopping: {}", e.getMessage());

@@ -208,14 +208,7 @@ public final class DrainMoves {
       records.update(transaction -> {
         Optional<Drain> latest =
             transaction.get(RecordTypes.DRAINS, store.server()).filter(Drain::move);
-        if (latest.isEmpty()) {
-          return;
-        }
-        if (latest.get().stopping()) {
-          transaction.putBound(RecordTypes.DRAINS, store.server(), latest.get().with(told));
-        } else {
-          transaction.put(RecordTypes.DRAINS, store.server(), latest.get().with(told));
-        }
+        latest.ifPresent(of -> of.with(told).put(transaction, store.server()));
       });
     } catch (StateException e) {
       LOG.warn("cannot record what moves as this server drains: {}", e.getMessage());

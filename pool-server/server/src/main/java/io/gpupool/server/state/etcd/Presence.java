@@ -176,8 +176,12 @@ final class Presence {
                 CALL_MILLIS)
             .getID();
     Optional<Held> bound = bind(leaseId);
-    if (bound.isEmpty() && other().filter(this::isOver).map(this::giveUp).isPresent()) {
-      bound = bind(leaseId);
+    if (bound.isEmpty()) {
+      Optional<KeyValue> ended = other().filter(this::isOver);
+      if (ended.isPresent()) {
+        giveUp(ended.get());
+        bound = bind(leaseId);
+      }
     }
     if (bound.isEmpty()) {
       revoke(leaseId);
@@ -197,9 +201,8 @@ final class Presence {
    * Gives up a process that has ended, with all that was bound to it: what others decide by that is
    * not to be decided any more once this one has looked at what there is.
    */
-  private KeyValue giveUp(KeyValue alive) {
+  private void giveUp(KeyValue alive) {
     var ignored = revoking(alive.getLease());
-    return alive;
   }
 
   /** Takes the name if nobody has it. */
