@@ -391,7 +391,7 @@ case "${1:-}" in
   test)
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
     copy_archives
-    stream_tests='connections_test copies_test page_locked_test resume_begin_test resume_end_test resume_test session_test threads_test'
+    stream_tests='connections_test copies_test page_locked_test resume_begin_test resume_end_test resume_test session_test suspended_test threads_test'
     stream_tests="$stream_tests writer_test"
     run_tests
     ;;

@@ -8,6 +8,7 @@
 #include "transport/descriptors.h"
 #include "peer_wire.h"
 
+#include <poll.h>
 #include <pthread.h>
 
 enum { PEER_MAX_RESUMING = 16 };
@@ -31,6 +32,10 @@ static struct {
   _Atomic bool holdAcknowledgements;
   const char *_Atomic refusal;  // what the agent answers instead of a stream: the lines of its message
   _Atomic bool silent;   // the agent answers no question
+  _Atomic bool suspended;  // the session is suspended, until the program wants it or a test ends that
+  _Atomic bool sleepsOn;   // whether the program wants it or not
+  _Atomic bool hangsUp;    // the agent of a suspended session hangs up, once
+  _Atomic int wakes;       // how often the program has wanted it
   int64_t shift;         // by how much the position of RESUMED is wrong
   _Atomic int resumes;   // how often the agent was asked for a stream
   _Atomic int holds;     // and to hold the sessions
@@ -228,6 +233,28 @@ static inline bool peer_asked_to_hold(struct text_message *message, int agent) {
   return true;
 }
 
+/** Tells the program that its session is suspended, and waits until it is not; false if the connection ends. */
+static inline bool peer_suspended(struct text_message *message, int agent) {
+  if (!atomic_load(&peerResume.suspended)) return true;
+  text_begin(message);
+  text_add(message, "type", "suspended");
+  text_add(message, "reason", "lease L1 is suspended");
+  text_add(message, "wakes", "1");
+  text_send(message, agent);
+  while (atomic_load(&peerResume.suspended)) {
+    if (atomic_exchange(&peerResume.hangsUp, false)) return false;
+    struct pollfd said = {.fd = agent, .events = POLLIN};
+    if (poll(&said, 1, 10) <= 0) continue;
+    char type[16];
+    if (!text_receive(message, agent)) return false;
+    text_get(message, "type", type, sizeof type);
+    if (strcmp(type, "wake") != 0) abort();
+    atomic_fetch_add(&peerResume.wakes, 1);
+    if (!atomic_load(&peerResume.sleepsOn)) atomic_store(&peerResume.suspended, false);
+  }
+  return true;
+}
+
 /** Answers a question for another stream; false if it is none. */
 static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *message, int agent) {
   char type[16], key[72];
@@ -236,6 +263,10 @@ static inline bool peer_asked_to_resume(struct peer *peer, struct text_message *
   text_get(message, "session_key", key, sizeof key);
   atomic_fetch_add(&peerResume.resumes, 1);
   if (atomic_load(&peerResume.silent)) return true;
+  if (!peer_suspended(message, agent)) {
+    close(agent);
+    return true;
+  }
   if (peer_refused(message, agent)) return true;
   text_begin(message);
   struct peer_resuming *resuming = peerResume.live[strtoul(key, NULL, 16) % PEER_MAX_RESUMING];

@@ -73,6 +73,7 @@ void agent_describe(struct text_message *message, const char *type) {
   add_environment(message, "idle_timeout", "GPUPOOL_IDLE_TIMEOUT");
   add_environment(message, "time_limit", "GPUPOOL_TIME_LIMIT");
   add_environment(message, "resume_window", "GPUPOOL_RESUME_WINDOW");
+  add_environment(message, "suspend_idle", "GPUPOOL_SUSPEND_IDLE");
 }
 
 /** Adds the variables that the driver on the server reads. The server checks their values. */

@@ -92,6 +92,7 @@ struct cut {
   uint32_t windowSeconds;  // 0: the session ends with its connection
   _Atomic uint32_t state;  // futex: enum cut_state
   uint64_t sinceNanos;
+  uint64_t suspendedNanos;  // of the time since then, for which the session was suspended
   uint64_t burstNanos;  // when the first of the latest cuts was
   uint32_t burst;       // their number
   char cause[128];

@@ -19,6 +19,7 @@ void cut_report(struct connection *connection, const char *cause) {
   if (!session_alive() || !atomic_compare_exchange_strong(&cut->state, &expected, CUT_NOW)) return;
   snprintf(cut->cause, sizeof cut->cause, "%s", cause);
   cut->sinceNanos = now_nanos();
+  cut->suspendedNanos = 0;
   // Wakes the threads that wait for this stream.
   shutdown(connection->stream, SHUT_RDWR);
   FOR_EACH_HOOK(cut, cut_hook, hook) (*hook)(connection);

@@ -16,6 +16,7 @@
 #include "transport/shared_stream.h"
 #include "transport/stream_begin.h"
 #include "transport/stream_options.h"
+#include "transport/suspended.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +110,7 @@ static bool receive_first(struct connection *connection, int stream, struct firs
 /** The time until the session is given up. */
 static uint64_t left_nanos(const struct connection *connection) {
   const struct cut *cut = &connection->cut;
-  uint64_t until = cut->sinceNanos + cut->windowSeconds * NANOS + GRACE_NANOS, now = now_nanos();
+  uint64_t until = cut->sinceNanos + cut->suspendedNanos + cut->windowSeconds * NANOS + GRACE_NANOS, now = now_nanos();
   return now < until ? until - now : 0;
 }
 
@@ -167,6 +168,7 @@ static bool attempt(struct connection *connection, char *problem) {
   hold_renew(patience_millis(connection));
   struct stream_terms terms = {0};
   enum resume_answer answer = agent_resume(connection, patience_millis(connection), &terms, problem, PROBLEM_BYTES);
+  if (answer == RESUME_SUSPENDED) answer = suspended_wait(connection, &terms, problem, PROBLEM_BYTES);
   if (answer == RESUME_NEVER && !ended_by_agent()) lose(connection, problem);
   bool resumed = false;
   if (answer == RESUME_GRANTED && session_alive()) {

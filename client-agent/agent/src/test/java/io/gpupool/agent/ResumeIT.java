@@ -10,6 +10,7 @@ import io.gpupool.agent.options.PodPrograms;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.lease.LeaseOptions;
+import io.gpupool.control.v1.ResumeSessionRequest;
 import io.gpupool.transport.EventLoops;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TestAuthority;
@@ -123,6 +124,30 @@ class ResumeIT {
         }
         awaitClosed(pool);
       }
+    }
+  }
+
+  @Test
+  void resume_suspendedSession_isAskedForUntilTheProgramWakesIt() throws Exception {
+    try (ResumingPool pool = pool()) {
+      agent = start(pool.address(), false);
+      try (Shim shim = attach();
+          Shim again = new Shim(socket)) {
+        pool.suspend();
+        pool.cut();
+        TextMessage told = again.ask(request(shim, false).put("suspends", 1).build());
+        assertThat(told.type()).isEqualTo("suspended");
+        assertThat(told.get("reason")).hasValue("it sleeps");
+        assertThat(told.get("wakes")).hasValue("1");
+        await().atMost(LIMIT).until(() -> pool.resumed.size() >= 3);
+        assertThat(pool.resumed)
+            .allMatch(ResumeSessionRequest::getCanSuspend)
+            .noneMatch(ResumeSessionRequest::getWake);
+        again.attach(TextMessage.ofType("wake"));
+        assertThat(again.answer.type()).isEqualTo("resumed");
+        assertThat(again.say("hello")).isEqualTo("again hello");
+      }
+      awaitClosed(pool);
     }
   }
 

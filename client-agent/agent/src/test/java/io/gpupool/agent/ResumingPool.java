@@ -18,6 +18,7 @@ import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.control.v1.SuspendedSession;
 import io.gpupool.transport.UnixAddress;
 import io.gpupool.transport.tls.TlsContext;
 import io.gpupool.transport.tls.TlsEngines;
@@ -41,6 +42,7 @@ import java.security.SecureRandom;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -53,6 +55,11 @@ import org.jspecify.annotations.Nullable;
  * answers to resumptions are of the test's choice.
  */
 final class ResumingPool implements AutoCloseable {
+  /** How long it holds the answer for a suspended session, at most. */
+  private static final long HELD_MILLIS = 100;
+
+  private volatile boolean suspended;
+
   /** The answer to a resumption. */
   enum Answer {
     KEY,
@@ -149,6 +156,11 @@ final class ResumingPool implements AutoCloseable {
   /** Forgets all sessions. */
   void endSessions() {
     live.clear();
+  }
+
+  /** Has its sessions be suspended until a program wants one. */
+  void suspend() {
+    suspended = true;
   }
 
   /** Takes the sessions of another server. */
@@ -304,6 +316,23 @@ final class ResumingPool implements AutoCloseable {
             Status.NOT_FOUND
                 .withDescription("no such session; it may have ended")
                 .asRuntimeException());
+        return;
+      }
+      if (suspended && request.getWake()) {
+        suspended = false;
+      }
+      if (suspended) {
+        ResumeSessionReply held =
+            ResumeSessionReply.newBuilder()
+                .setSuspended(
+                    SuspendedSession.newBuilder().setReason("it sleeps").setWakesOnCall(true))
+                .build();
+        CompletableFuture.delayedExecutor(
+                Math.min(request.getWaitMillis(), HELD_MILLIS), TimeUnit.MILLISECONDS)
+            .execute(() -> {
+              reply.onNext(held);
+              reply.onCompleted();
+            });
         return;
       }
       ByteString key = key();

@@ -24,6 +24,7 @@ public final class LeaseAdvice {
           Map.entry("idle_timeout_millis", "--idle-timeout"),
           Map.entry("time_limit_millis", "--time-limit"),
           Map.entry("resume_window_millis", "--resume-window"),
+          Map.entry("suspend_idle_millis", "--suspend-idle"),
           Map.entry("class", "--class"));
 
   private LeaseAdvice() {}

@@ -63,6 +63,15 @@ public final class LeasePartOptions {
       })
   private @Nullable String resumeWindow;
 
+  @Option(
+      names = "--suspend-idle",
+      paramLabel = "DURATION",
+      description = {
+        "after so long without work of its programs the lease is suspended: its share is free for",
+        "others, and the next call of a program waits for it (GPUPOOL_SUSPEND_IDLE; default: never)"
+      })
+  private @Nullable String suspendIdle;
+
   /** The values that were given, by the names that variables and attach messages have for them. */
   public Map<String, String> values() {
     Map<String, String> values = new LinkedHashMap<>();
@@ -87,6 +96,9 @@ public final class LeasePartOptions {
     }
     if (resumeWindow != null) {
       values.put("resume_window", resumeWindow);
+    }
+    if (suspendIdle != null) {
+      values.put("suspend_idle", suspendIdle);
     }
     return values;
   }

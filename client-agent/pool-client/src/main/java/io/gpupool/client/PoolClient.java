@@ -162,8 +162,12 @@ public final class PoolClient implements AutoCloseable {
    * @return fails with {@link RedirectException} where another server is to be asked
    */
   public CompletableFuture<ResumedSession> resumeSession(
-      SessionHandle session, String server, Holder client, StreamAbilities abilities) {
-    return sessions.resume(session, server, client, abilities);
+      SessionHandle session,
+      String server,
+      Holder client,
+      StreamAbilities abilities,
+      SuspendedWait wait) {
+    return sessions.resume(session, server, client, abilities, wait);
   }
 
   /** Returns a lease with its GPUs and programs. */

@@ -87,7 +87,11 @@ final class SessionCalls {
 
   /** Asks over the connection that is there, and if that seems to be dead, over a new one. */
   CompletableFuture<ResumedSession> resume(
-      SessionHandle session, String server, Holder client, StreamAbilities abilities) {
+      SessionHandle session,
+      String server,
+      Holder client,
+      StreamAbilities abilities,
+      SuspendedWait wait) {
     connection.retryNow();
     ResumeSessionRequest request =
         ResumeSessionRequest.newBuilder()
@@ -98,14 +102,18 @@ final class SessionCalls {
             .setCanSeal(abilities.seals())
             .setCanShareMemory(abilities.sharesMemory())
             .setNetworkNamespace(NetworkNamespace.TEXT)
+            .setCanSuspend(wait.canWait())
+            .setWake(wait.wake())
+            .setWaitMillis(wait.millis())
             .build();
-    return ask(PoolGrpc.getResumeSessionMethod(), request, RESUME_MILLIS)
+    return ask(PoolGrpc.getResumeSessionMethod(), request, RESUME_MILLIS + wait.millis())
         .exceptionallyCompose(failure -> {
           if (!isTransport(failure)) {
             return CompletableFuture.failedFuture(failure);
           }
           connection.leaveServer();
-          return ask(PoolGrpc.getResumeSessionMethod(), request, RESUME_ANEW_MILLIS);
+          return ask(
+              PoolGrpc.getResumeSessionMethod(), request, RESUME_ANEW_MILLIS + wait.millis());
         })
         .thenCompose(answer -> resumed(session.id(), answer));
   }
@@ -118,6 +126,11 @@ final class SessionCalls {
   private CompletableFuture<ResumedSession> resumed(
       SessionId session, Answer<ResumeSessionReply> answer) {
     ResumeSessionReply reply = answer.reply();
+    if (reply.hasSuspended()) {
+      return CompletableFuture.failedFuture(
+          new SuspendedException(
+              reply.getSuspended().getReason(), reply.getSuspended().getWakesOnCall()));
+    }
     return target(
             answer.server(),
             reply.getElsewhere(),

@@ -31,8 +31,11 @@ import io.gpupool.control.v1.QueueInfo;
 import io.gpupool.control.v1.Queued;
 import io.gpupool.control.v1.Quota;
 import io.gpupool.control.v1.RejectionReason;
+import io.gpupool.control.v1.ResumeLeaseReply;
 import io.gpupool.control.v1.ServerInfo;
 import io.gpupool.control.v1.SessionInfo;
+import io.gpupool.control.v1.SuspendLeaseReply;
+import io.gpupool.control.v1.Suspension;
 import io.gpupool.control.v1.TenantInfo;
 import io.gpupool.control.v1.TokenInfo;
 import io.gpupool.rest.openapi.OpenApi;
@@ -63,6 +66,8 @@ class OpenApiTest {
           Map.entry("/api/v1/gpus/{id}", "/api/v1/gpus/GPU-01"),
           Map.entry("/api/v1/leases/{id}", "/api/v1/leases/L2"),
           Map.entry("/api/v1/leases/{id}/move", "/api/v1/leases/L2/move"),
+          Map.entry("/api/v1/leases/{id}/suspend", "/api/v1/leases/L2/suspend"),
+          Map.entry("/api/v1/leases/{id}/resume", "/api/v1/leases/L2/resume"),
           Map.entry("/api/v1/queue/{id}", "/api/v1/queue/Q3"),
           Map.entry("/api/v1/sessions/{id}", "/api/v1/sessions/00112233445566778899aabbccddeeff"),
           Map.entry("/api/v1/partitions/{server}/{gpu}/{name}", "/api/v1/partitions/gpu-1/1/batch"),
@@ -118,6 +123,7 @@ class OpenApiTest {
     messages.put("Server", ServerInfo.getDefaultInstance());
     messages.put("Gpu", GpuInfo.getDefaultInstance());
     messages.put("Lease", LeaseInfo.getDefaultInstance());
+    messages.put("Suspension", Suspension.getDefaultInstance());
     messages.put("GrantUse", GrantUse.getDefaultInstance());
     messages.put("Grant", Grant.getDefaultInstance());
     messages.put("Holder", Holder.getDefaultInstance());
@@ -135,6 +141,8 @@ class OpenApiTest {
     messages.put("NewToken", CreateTokenRequest.getDefaultInstance());
     messages.put("MadeToken", CreateTokenReply.getDefaultInstance());
     messages.put("LeaseMoved", MoveLeaseReply.getDefaultInstance());
+    messages.put("LeaseSuspended", SuspendLeaseReply.getDefaultInstance());
+    messages.put("LeaseResumed", ResumeLeaseReply.getDefaultInstance());
     messages.put("Queued", Queued.getDefaultInstance());
     messages.put("NewHolder", Holder.getDefaultInstance());
     messages.put("AuditLine", AuditLine.getDefaultInstance());

@@ -12,6 +12,10 @@ import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.MoveLeaseReply;
 import io.gpupool.control.v1.MoveLeaseRequest;
+import io.gpupool.control.v1.ResumeLeaseReply;
+import io.gpupool.control.v1.ResumeLeaseRequest;
+import io.gpupool.control.v1.SuspendLeaseReply;
+import io.gpupool.control.v1.SuspendLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.rest.openapi.OpenApi;
 import io.gpupool.rest.openapi.Schema;
@@ -265,6 +269,35 @@ class RestServerTest {
     assertThat(client.put("POST", "/api/v1/leases/L1/move", "{\"server\":\"gpu-3\"}").statusCode())
         .isEqualTo(409);
     assertThat(client.put("POST", "/api/v1/leases/L1/move", "{}").statusCode()).isEqualTo(400);
+  }
+
+  @Test
+  void suspendAndResume_ofALease_askForItAndAnswerWhatCameOfIt() throws Exception {
+    List<Object> asked = new ArrayList<>();
+    pool.plane =
+        request -> {
+          asked.add(request);
+          return request instanceof SuspendLeaseRequest
+              ? SuspendLeaseReply.newBuilder().setSessions(2).setBytes(4096).build()
+              : ResumeLeaseReply.newBuilder().setSessions(2).build();
+        };
+    HttpResponse<String> suspended =
+        client.put("POST", "/api/v1/leases/L1/suspend", "{\"wakesOnCall\":true}");
+    assertThat(suspended.statusCode()).isEqualTo(200);
+    assertThat(Client.json(suspended).get("bytes").getAsInt()).isEqualTo(4096);
+    HttpResponse<String> resumed =
+        client.put("POST", "/api/v1/leases/L1/resume", "{\"waitMillis\":5000}");
+    assertThat(resumed.statusCode()).isEqualTo(200);
+    assertThat(Client.json(resumed).get("sessions").getAsInt()).isEqualTo(2);
+    assertThat(asked)
+        .containsExactly(
+            SuspendLeaseRequest.newBuilder().setLeaseId("L1").setWakesOnCall(true).build(),
+            ResumeLeaseRequest.newBuilder().setLeaseId("L1").setWaitMillis(5000).build());
+    pool.plane =
+        request -> {
+          throw Status.UNAVAILABLE.withDescription("it waits for room").asRuntimeException();
+        };
+    assertThat(client.put("POST", "/api/v1/leases/L1/resume", "{}").statusCode()).isEqualTo(503);
   }
 
   @Test

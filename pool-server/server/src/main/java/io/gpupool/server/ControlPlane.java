@@ -11,6 +11,7 @@ import io.gpupool.server.service.CallExecutors;
 import io.gpupool.server.service.LeaseCalls;
 import io.gpupool.server.service.LeaseLookup;
 import io.gpupool.server.service.LeaseMoveCall;
+import io.gpupool.server.service.LeaseSuspendCall;
 import io.gpupool.server.service.PoolService;
 import io.gpupool.server.service.SessionCalls;
 import io.gpupool.server.service.SessionCalls.CallStreams;
@@ -100,7 +101,8 @@ final class ControlPlane {
             cluster.statuses(),
             control),
         new GpuView(state.capacity(), health),
-        new LeaseView(directory, leases.finder(), cluster.statuses(), control),
+        new LeaseView(
+            directory, leases.finder(), leases.store().suspensions(), cluster.statuses(), control),
         new QueueView(leases.queue(), state.capacity(), control),
         new SessionView(
             directory, streams.sessions(), leases.finder(), cluster.statuses(), control),
@@ -149,6 +151,12 @@ final class ControlPlane {
             new LeaseMoveCall(leases.moves(), streams.sessions().moves(), view.directory()),
             view.leases(),
             state.audit()),
+        new LeaseSuspendCall(
+            leases.suspensions(),
+            streams.sessions().suspensions(),
+            leases.finder(),
+            state.capacity(),
+            view.directory()),
         new SessionCalls(
             lookup,
             streams.sessions(),

@@ -17,6 +17,8 @@ import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
+import io.gpupool.server.lease.suspend.LeaseResumptions;
+import io.gpupool.server.lease.suspend.LeaseSuspensions;
 import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.records.RecordTypes;
@@ -38,6 +40,8 @@ final class LeasePlane {
   private final LeaseQueue queue;
   private final LeaseUpdates updates;
   private final LeaseMoves moves;
+  private final LeaseSuspensions suspensions;
+  private final LeaseResumptions resumptions;
   private final Drains drains;
   private final IdleServerTracker idleServers;
   private final UseHistory history;
@@ -80,6 +84,8 @@ final class LeasePlane {
             capacity,
             control,
             new ServerKinds.Kind(context.served().backend(), BuildVersion.TEXT));
+    suspensions = new LeaseSuspensions(store, control);
+    resumptions = new LeaseResumptions(leases, queue, capacity, control);
     drains = new Drains(records, state.audit(), capacity, leases, queue, control, context.name());
     idleServers = new IdleServerTracker(capacity, control);
     records.whenChanged(RecordTypes.GRANTS, () -> control.execute(idleServers::note));
@@ -154,6 +160,14 @@ final class LeasePlane {
 
   LeaseMoves moves() {
     return moves;
+  }
+
+  LeaseSuspensions suspensions() {
+    return suspensions;
+  }
+
+  LeaseResumptions resumptions() {
+    return resumptions;
   }
 
   Drains drains() {

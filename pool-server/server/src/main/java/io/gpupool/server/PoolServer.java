@@ -73,7 +73,7 @@ public final class PoolServer implements AutoCloseable {
     TakeoverPlane takeover = TakeoverPlane.open(run, records, workers.workers(), threads);
     leases = new LeasePlane(context, state, takeover.usage());
     GpuHealth health = openHealth(context, records);
-    streams = StreamPlane.open(context, state, leases.leases(), workers.workers(), run, takeover);
+    streams = StreamPlane.open(context, state, leases, workers.workers(), run, takeover);
     ClusterPlane cluster = new ClusterPlane(context, state);
     control = new ControlPlane(context, state, leases, streams, cluster, workers.workers(), health);
     control.open();

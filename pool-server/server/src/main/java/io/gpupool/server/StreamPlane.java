@@ -4,7 +4,8 @@ package io.gpupool.server;
 import io.gpupool.server.cache.TenantFiles;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.host.LinuxMemory;
-import io.gpupool.server.lease.lifecycle.LeaseService;
+import io.gpupool.server.image.PoolKeys;
+import io.gpupool.server.image.SessionImages;
 import io.gpupool.server.options.ServerOptions;
 import io.gpupool.server.session.PeerDialer;
 import io.gpupool.server.session.SessionFiles;
@@ -19,6 +20,7 @@ import io.gpupool.wire.ClientHello;
 import io.netty.channel.EventLoopGroup;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -44,7 +46,7 @@ record StreamPlane(
   static StreamPlane open(
       ServerContext context,
       PoolState state,
-      LeaseService leases,
+      LeasePlane leases,
       WorkerPool workers,
       RunPlane run,
       TakeoverPlane takeover)
@@ -54,7 +56,7 @@ record StreamPlane(
     ServerOptions options = context.options();
     Sessions sessions =
         new Sessions(
-            leases,
+            leases.leases(),
             state.tokens(),
             workers,
             control,
@@ -62,7 +64,7 @@ record StreamPlane(
             new PeerDialer(state.capacity().members(), network, context.tls().peers()),
             new SessionOptions(
                 options.limits().sessions(), new LinuxMemory(), keptFiles(System.getenv())),
-            new SessionFiles(run.records(), context.threads().disk()));
+            new SessionFiles(run.records(), images(options, state), context.threads().disk()));
     takeover.finish(sessions);
     BiConsumer<ClientHello, CallStream> join =
         (hello, stream) -> control.execute(() -> sessions.join(hello, stream));
@@ -75,9 +77,19 @@ record StreamPlane(
             join);
     context.steps().add(port::close);
     control.execute(sessions.moves()::start);
+    control.execute(() -> sessions.suspensions().start(leases.resumptions()));
     Optional<LocalSocket> local = LocalSocket.open(options.ports().local(), network, join);
     local.ifPresent(socket -> context.steps().add(socket::close));
     return new StreamPlane(network, sessions, port.port(), local.orElse(null));
+  }
+
+  /** Opens the folder of suspended sessions; null: the server has none. */
+  private static @Nullable SessionImages images(ServerOptions options, PoolState state)
+      throws IOException {
+    Optional<Path> folder = options.state().suspendFolder();
+    return folder.isEmpty()
+        ? null
+        : new SessionImages(folder.get(), PoolKeys.get(state.records(), "sessions"));
   }
 
   /** Encrypting takes time that the loop of the workers' sockets should not wait for. */

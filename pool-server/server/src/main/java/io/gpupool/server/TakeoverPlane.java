@@ -71,7 +71,7 @@ final class TakeoverPlane {
     Map<SessionRecord, CompletableFuture<ClaimedWorker>> claiming = new LinkedHashMap<>();
     for (SessionRecord session : left.sessions()) {
       if (!goesOn(session.lease(), records)) {
-        lost.add(SessionRecords.lost(session, "its lease is gone"));
+        lost.add(SessionRecords.lost(session, "its lease is gone, or suspended"));
       } else if (!session.worker().process().isAlive()) {
         lost.add(SessionRecords.lost(session, "its worker is dead"));
       } else {
@@ -99,9 +99,13 @@ final class TakeoverPlane {
 
   private static boolean goesOn(LeaseId lease, RecordStore records) {
     return records
-        .get(RecordTypes.GRANTS, lease.text())
-        .filter(grant -> !grant.value().isEnding())
-        .isPresent();
+            .get(RecordTypes.GRANTS, lease.text())
+            .filter(grant -> !grant.value().isEnding())
+            .isPresent()
+        && records
+            .get(RecordTypes.SUSPENSIONS, lease.text())
+            .filter(suspension -> suspension.value().isSaved())
+            .isEmpty();
   }
 
   private void add(SessionRecord session, ClaimedWorker worker) throws IOException {

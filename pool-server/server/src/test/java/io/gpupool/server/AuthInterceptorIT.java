@@ -156,9 +156,11 @@ class AuthInterceptorIT {
             "ReleaseLease",
             "UpdateLease",
             "MoveLease",
+            "SuspendLease",
+            "ResumeLease",
             "EndSession")
         .contains("ResumeSession")
-        .hasSize(readable.size() + 7);
+        .hasSize(readable.size() + 9);
   }
 
   /** Requests name all that the tenant blue has, by the names of their fields. */

@@ -134,7 +134,8 @@ public final class Pool implements AutoCloseable {
                 new PortOptions(
                     InetAddress.getLoopbackAddress(), controlPort, 0, LocalSocketOptions.AUTO),
                 new NameOptions(name, null),
-                new StateOptions(state, etcd, null, state == null ? null : state.resolve("run")),
+                new StateOptions(
+                    state, etcd, null, null, state == null ? null : state.resolve("run")),
                 new TlsOptions(tls, null, false, false),
                 new AuthOptions(auth, oidc, kubernetes),
                 new WorkerOptions(

@@ -10,6 +10,7 @@ import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.control.CacheLink;
 import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.ServerExchange;
+import io.gpupool.worker.move.MoveSource;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.UnixSocket;
 import io.gpupool.worker.peer.PeerAddress;
@@ -92,7 +93,7 @@ final class ControlMessages {
         session.restored(message.requireNumber("recorded", 1) == 1);
         takeover.prepare();
       }
-      case "move" -> session.move(message.require("move"), descriptor());
+      case "move" -> session.move(message.require("move"), descriptor(), manner(message));
       case "moveEnd" ->
           session.moveEnd(message.require("move"), message.requireNumber("gone", 1) == 1);
       case "peer" -> peer(message);
@@ -101,6 +102,16 @@ final class ControlMessages {
       case "released" -> exchange.released(message);
       default -> throw new WireException("unknown message '" + message.type() + "'");
     }
+  }
+
+  private static MoveSource.Manner manner(TextMessage message) throws WireException {
+    String saved = message.get("saved").orElse("");
+    return switch (saved) {
+      case "" -> MoveSource.Manner.MOVE;
+      case "running" -> MoveSource.Manner.SAVE;
+      case "paused" -> MoveSource.Manner.SAVE_AT_ONCE;
+      default -> throw new WireException("a session to be saved while it is " + saved);
+    };
   }
 
   /** Returns the call stream that an attach hands over. */

@@ -52,6 +52,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
   private final BooleanSupplier agentEnds;
   private AttachmentState state = new AttachmentState.Closed();
   private @Nullable SessionHold holding;
+  private @Nullable SessionResumption resuming;
   private PodOfProgram pod = new PodOfProgram.None();
 
   /** The pod behind a program, as far as it is known. */
@@ -172,6 +173,10 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
         && value instanceof TextMessage message
         && message.type().equals("held")) {
       holding.confirm();
+    } else if (resuming != null
+        && value instanceof TextMessage message
+        && message.type().equals("wake")) {
+      resuming.wake();
     } else {
       ReferenceCountUtil.release(value);
       LOG.warn("unexpected message of a program after its attach; its session ends");
@@ -271,6 +276,7 @@ public final class Attachment extends ChannelInboundHandlerAdapter {
 
   private void resume(SessionResumption resumption) {
     state = state.opening(resumption::giveBack);
+    resuming = resumption;
     resumption
         .open()
         .whenCompleteAsync(

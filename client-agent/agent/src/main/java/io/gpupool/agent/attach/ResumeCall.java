@@ -8,6 +8,8 @@ import io.gpupool.client.RedirectException;
 import io.gpupool.client.ResumedSession;
 import io.gpupool.client.SessionHandle;
 import io.gpupool.client.StreamAbilities;
+import io.gpupool.client.SuspendedException;
+import io.gpupool.client.SuspendedWait;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
@@ -55,21 +57,28 @@ final class ResumeCall {
    * Asks whichever server the program's pool is, and the one that it names.
    *
    * @param server of the lease that has the session; empty: whichever is asked
+   * @param wait for a session that is suspended, of which a {@link SuspendedException} tells
    */
-  CompletableFuture<ResumedSession> ask(SessionHandle session, String server) {
-    return askAt(identity.pool(), session, server)
-        .exceptionallyComposeAsync(failure -> askElsewhere(failure, session, server), loop);
+  CompletableFuture<ResumedSession> ask(SessionHandle session, String server, SuspendedWait wait) {
+    redirects = 0;
+    return askAt(identity.pool(), session, server, wait)
+        .exceptionallyComposeAsync(failure -> askElsewhere(failure, session, server, wait), loop);
   }
 
   private CompletableFuture<ResumedSession> askAt(
-      PoolAddress address, SessionHandle session, String server) {
+      PoolAddress address, SessionHandle session, String server, SuspendedWait wait) {
     PoolClient pool = clients.take(address, identity.credentials());
+    if (taken.contains(pool)) {
+      clients.giveBack(pool);
+    }
+    // The one that was asked last is the last.
+    taken.remove(pool);
     taken.add(pool);
-    return pool.resumeSession(session, server, holder, abilities);
+    return pool.resumeSession(session, server, holder, abilities, wait);
   }
 
   private CompletableFuture<ResumedSession> askElsewhere(
-      Throwable failure, SessionHandle session, String server) {
+      Throwable failure, SessionHandle session, String server, SuspendedWait wait) {
     if (!(PoolRequestException.inner(failure) instanceof RedirectException other) || left) {
       return CompletableFuture.failedFuture(failure);
     }
@@ -81,8 +90,9 @@ final class ResumeCall {
               "the servers of the pool send each other for the session; try again"));
     }
     PoolAddress address = PoolAddress.parse(other.address());
-    return askAt(taken.getFirst().address().tls() ? address.overTls() : address, session, server)
-        .exceptionallyComposeAsync(again -> askElsewhere(again, session, server), loop);
+    return askAt(
+            taken.getFirst().address().tls() ? address.overTls() : address, session, server, wait)
+        .exceptionallyComposeAsync(again -> askElsewhere(again, session, server, wait), loop);
   }
 
   /** The connection to the server that was asked last. */

@@ -16,13 +16,15 @@ import java.time.Duration;
  * @param resumeWindow for how long the session outlives its connection
  * @param holds whether the request's connection is the sign that the program lives
  * @param abilities of the shim on the stream
+ * @param suspends whether the shim knows that sessions can be suspended
  */
 record ResumeRequest(
     SessionHandle session,
     String server,
     Duration resumeWindow,
     boolean holds,
-    StreamAbilities abilities) {
+    StreamAbilities abilities,
+    boolean suspends) {
   /**
    * Reads the message.
    *
@@ -36,7 +38,8 @@ record ResumeRequest(
           link.server(),
           AttachRequest.window(message, "resume_window"),
           message.requireNumber("holds", 1) == 1,
-          AttachRequest.abilities(message));
+          AttachRequest.abilities(message),
+          message.get("suspends").filter("1"::equals).isPresent());
     } catch (WireException e) {
       throw new PoolRequestException(
           PoolRequestException.Cause.PROTOCOL, "the shim's request is wrong: " + e.getMessage());

@@ -6,6 +6,8 @@ import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.PoolIdentity;
 import io.gpupool.agent.lease.ProgramLease;
 import io.gpupool.client.StreamAbilities;
+import io.gpupool.client.SuspendedException;
+import io.gpupool.client.SuspendedWait;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.transport.TextMessageDecoder;
 import io.gpupool.wire.TextMessage;
@@ -91,8 +93,13 @@ final class SessionHold {
         new ResumeCall(
             identity, lease.holder(), agent.clients(), program.eventLoop(), StreamAbilities.NONE);
     questions.add(question);
-    // The key that it gives is not used: the program has its call stream.
-    return question.ask(link.session(), link.server());
+    // The key that it gives is not used: the program has its call stream, or waits for one.
+    return question
+        .ask(link.session(), link.server(), SuspendedWait.NOT)
+        .exceptionallyCompose(failure ->
+            PoolRequestException.inner(failure) instanceof SuspendedException
+                ? CompletableFuture.completedFuture(null)
+                : CompletableFuture.failedFuture(failure));
   }
 
   /** Answers the program, whose connection is from now on the sign that it lives. */

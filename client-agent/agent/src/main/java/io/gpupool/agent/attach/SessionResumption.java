@@ -5,6 +5,8 @@ import io.gpupool.agent.lease.AgentServices;
 import io.gpupool.agent.lease.AttachRequest;
 import io.gpupool.agent.lease.PoolIdentity;
 import io.gpupool.client.ResumedSession;
+import io.gpupool.client.SuspendedException;
+import io.gpupool.client.SuspendedWait;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.transport.Detaching;
@@ -34,6 +36,9 @@ final class SessionResumption {
   /** A program that is refused for now asks again, which beats a wait for a connection. */
   private static final long DIAL_SECONDS = 5;
 
+  /** How long the pool holds its answer while the session stays suspended. */
+  private static final int SUSPENDED_MILLIS = 20_000;
+
   private static final Logger LOG = LoggerFactory.getLogger(SessionResumption.class);
 
   private final EpollDomainSocketChannel program;
@@ -50,6 +55,12 @@ final class SessionResumption {
   private boolean isLocal;
   private boolean handed;
   private boolean left;
+
+  /** Whether the program has made a call that waits for its suspended session. */
+  private boolean isWanted;
+
+  /** The reason that the program was told last for which its session is suspended. */
+  private String told = "";
 
   /**
    * Asks for nothing yet.
@@ -86,9 +97,46 @@ final class SessionResumption {
 
   /** Completes with a connected call stream, which the caller must hand over or close. */
   CompletableFuture<FileDescriptor> open() {
-    return question
-        .ask(request.session(), request.server())
+    return ask(request.suspends() ? SuspendedWait.NOT : SuspendedWait.NONE)
         .thenComposeAsync(this::connect, program.eventLoop());
+  }
+
+  /** Asks until the session is not suspended any more. */
+  private CompletableFuture<ResumedSession> ask(SuspendedWait wait) {
+    return question
+        .ask(request.session(), request.server(), wait)
+        .exceptionallyComposeAsync(this::askAgain, program.eventLoop());
+  }
+
+  private CompletableFuture<ResumedSession> askAgain(Throwable failure) {
+    if (left || !(PoolRequestException.inner(failure) instanceof SuspendedException suspended)) {
+      return CompletableFuture.failedFuture(failure);
+    }
+    String reason = String.valueOf(suspended.getMessage());
+    if (!reason.equals(told)) {
+      told = reason;
+      LOG.info("session {}: {}", id().brief(), reason);
+      TextMessage said =
+          TextMessage.ofType("suspended")
+              .put("reason", reason)
+              .put("wakes", suspended.wakesOnCall() ? 1 : 0)
+              .build();
+      program.writeAndFlush(TextMessageDecoder.encode(said));
+    }
+    return ask(new SuspendedWait(true, isWanted, SUSPENDED_MILLIS));
+  }
+
+  /** The program has made a call that waits for its suspended session. */
+  void wake() {
+    if (isWanted || left) {
+      return;
+    }
+    isWanted = true;
+    // Beside the question that is under way, which is answered when the session goes on.
+    question
+        .ask(request.session(), request.server(), new SuspendedWait(true, true, 0))
+        .whenComplete(
+            (resumed, failure) -> LOG.debug("session {}: woken ({})", id().brief(), failure));
   }
 
   private CompletableFuture<FileDescriptor> connect(ResumedSession resumed) {

@@ -27,7 +27,8 @@ import picocli.CommandLine.Parameters;
 /** {@code gpupool lease}. */
 @Command(
     name = "lease",
-    description = "Shows leases and who waits for one, changes, moves and ends leases.",
+    description =
+        "Shows leases and who waits for one, changes, moves, suspends, resumes and ends leases.",
     subcommands = {
       LeaseCommand.Listing.class,
       LeaseCommand.Queue.class,
@@ -35,6 +36,8 @@ import picocli.CommandLine.Parameters;
       LeaseRequestCommand.class,
       LeaseUpdateCommand.class,
       LeaseMoveCommand.class,
+      LeaseSuspendCommand.class,
+      LeaseResumeCommand.class,
       LeaseCommand.Release.class
     },
     synopsisSubcommandLabel = "COMMAND")

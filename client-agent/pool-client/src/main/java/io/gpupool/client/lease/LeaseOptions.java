@@ -39,7 +39,7 @@ public record LeaseOptions(
           new Waiting(null, null),
           false,
           null,
-          new Limits(null, null, null));
+          new Limits(null, null, null, null));
   private static final Pattern NUMBER = Pattern.compile("\\d{1,9}(\\.\\d{0,18})?|\\.\\d{1,18}");
   private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h|d)?");
 
@@ -124,16 +124,21 @@ public record LeaseOptions(
   }
 
   /**
-   * The time without use, and the time in all, after which the pool ends the lease, and the time
-   * that the lease's sessions outlive a broken connection.
+   * The time without use, and the time in all, after which the pool ends the lease, the time that
+   * the lease's sessions outlive a broken connection, and the time without use after which the
+   * lease is suspended.
    */
   public record Limits(
-      @Nullable String idle, @Nullable String time, @Nullable String resumeWindow) {
+      @Nullable String idle,
+      @Nullable String time,
+      @Nullable String resumeWindow,
+      @Nullable String suspendIdle) {
     private Limits orElse(Limits other) {
       return new Limits(
           firstOf(idle, other.idle),
           firstOf(time, other.time),
-          firstOf(resumeWindow, other.resumeWindow));
+          firstOf(resumeWindow, other.resumeWindow),
+          firstOf(suspendIdle, other.suspendIdle));
     }
 
     private void addTo(LeaseRequest.Builder request) {
@@ -145,6 +150,9 @@ public record LeaseOptions(
       }
       if (resumeWindow != null) {
         request.setResumeWindowMillis(duration(resumeWindow).toMillis());
+      }
+      if (suspendIdle != null) {
+        request.setSuspendIdleMillis(duration(suspendIdle).toMillis());
       }
     }
   }
@@ -164,7 +172,8 @@ public record LeaseOptions(
         new Limits(
             values.apply("idle_timeout").orElse(null),
             values.apply("time_limit").orElse(null),
-            values.apply("resume_window").orElse(null)));
+            values.apply("resume_window").orElse(null),
+            values.apply("suspend_idle").orElse(null)));
   }
 
   /** Returns the same part of GPUs with the options that only a command line has. */

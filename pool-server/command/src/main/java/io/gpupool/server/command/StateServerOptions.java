@@ -31,6 +31,15 @@ final class StateServerOptions {
   private @Nullable Path history;
 
   @Option(
+      names = "--suspend-dir",
+      paramLabel = "DIR",
+      description = {
+        "where the sessions of suspended leases are kept, encrypted, a folder of this server's",
+        "(default: one in that of --state; with etcd and without --state no lease is suspended)"
+      })
+  private @Nullable Path suspend;
+
+  @Option(
       names = "--run-dir",
       paramLabel = "DIR",
       description = {
@@ -49,6 +58,7 @@ final class StateServerOptions {
         state == null || isEtcd ? null : Path.of(state),
         state != null && isEtcd ? etcd.options(state) : null,
         history,
+        suspend,
         run);
   }
 }

@@ -24,8 +24,8 @@ public record ControlPlaneClient(PoolReader reader, PoolStub calls) {
   /** Changes may have to wait for etcd, which may be choosing a leader. */
   public static final long CHANGE_MILLIS = 15_000;
 
-  /** Longer than the pool lets a lease move. */
-  private static final long LENGTH_MILLIS = 150_000;
+  /** Longer than the pool lets a lease move or be suspended. */
+  private static final long LENGTH_MILLIS = 350_000;
 
   public static final String NOT_KNOWN_YET =
       "what keeps the pool's state does not answer, so it is not known whether this was done; look"

@@ -16,8 +16,10 @@ import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
 import io.gpupool.control.v1.ResizePartitionRequest;
+import io.gpupool.control.v1.ResumeLeaseRequest;
 import io.gpupool.control.v1.RevokeTokenRequest;
 import io.gpupool.control.v1.SetQuotaRequest;
+import io.gpupool.control.v1.SuspendLeaseRequest;
 import io.gpupool.control.v1.UncordonServerRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.json.JsonForm;
@@ -55,6 +57,8 @@ public final class WriteHandlers {
             (id, call) -> RevokeTokenRequest.newBuilder().setId(id).build()));
     byId.put("update_leases", WriteHandlers::updateLease);
     byId.put("move_leases", WriteHandlers::moveLease);
+    byId.put("suspend_leases", WriteHandlers::suspendLease);
+    byId.put("resume_leases", WriteHandlers::resumeLease);
     byId.put("delete_leases", releasing(Kind.leases));
     byId.put("delete_queue", releasing(Kind.queue));
     byId.put(
@@ -184,14 +188,31 @@ public final class WriteHandlers {
 
   private static Response moveLease(Call call) throws ProblemException {
     Resource lease = new CollectionReader(Kind.leases).find(call);
+    return fresh(
+        call.askAtLength(
+            PoolGrpc.getMoveLeaseMethod(),
+            call.into(MoveLeaseRequest.newBuilder()).setLeaseId(lease.id()).build()));
+  }
+
+  private static Response suspendLease(Call call) throws ProblemException {
+    Resource lease = new CollectionReader(Kind.leases).find(call);
+    return fresh(
+        call.askAtLength(
+            PoolGrpc.getSuspendLeaseMethod(),
+            call.into(SuspendLeaseRequest.newBuilder()).setLeaseId(lease.id()).build()));
+  }
+
+  private static Response resumeLease(Call call) throws ProblemException {
+    Resource lease = new CollectionReader(Kind.leases).find(call);
+    return fresh(
+        call.askAtLength(
+            PoolGrpc.getResumeLeaseMethod(),
+            call.into(ResumeLeaseRequest.newBuilder()).setLeaseId(lease.id()).build()));
+  }
+
+  private static Response fresh(Message answer) {
     return Response.json(
-        200,
-        "application/json",
-        JsonForm.of(
-            call.askAtLength(
-                PoolGrpc.getMoveLeaseMethod(),
-                call.into(MoveLeaseRequest.newBuilder()).setLeaseId(lease.id()).build())),
-        Map.of("Cache-Control", "no-store"));
+        200, "application/json", JsonForm.of(answer), Map.of("Cache-Control", "no-store"));
   }
 
   private static Handler releasing(Kind kind) {

@@ -28,12 +28,16 @@ public final class PrivateFile {
 
   private PrivateFile() {}
 
+  /** Opens a new file for writing, in place of one of its name. */
+  public static FileChannel create(Path file) throws IOException {
+    Files.deleteIfExists(file);
+    return FileChannel.open(
+        file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
+  }
+
   /** Writes a file anew; nobody finds half of it who comes when this has returned. */
   public static void write(Path file, ByteBuffer content, Outlives outlives) throws IOException {
-    Files.deleteIfExists(file);
-    try (FileChannel channel =
-        FileChannel.open(
-            file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY)) {
+    try (FileChannel channel = create(file)) {
       while (content.hasRemaining()) {
         int ignored = channel.write(content);
       }

@@ -13,6 +13,12 @@ public enum Metric {
       "Moves of leases away from this server's GPUs, by what came of them",
       "tenant",
       "result"),
+  SUSPENSIONS(
+      "gpupool.suspensions",
+      "",
+      "Suspensions and resumptions of leases on this server's GPUs, by what came of them",
+      "tenant",
+      "result"),
   REQUESTS_QUEUED("gpupool.requests.queued", "", "Requests for leases that had to wait", "tenant"),
   REQUESTS_REFUSED(
       "gpupool.requests.refused", "", "Requests that came to nothing", "tenant", "cause"),

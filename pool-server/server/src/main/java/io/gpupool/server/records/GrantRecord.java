@@ -9,6 +9,7 @@ import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.Placement.Part;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -42,7 +43,22 @@ public record GrantRecord(
 
   /** A part of one GPU, recorded whether the GPU is there or not. */
   public record PartRecord(
-      GpuKey gpu, @Nullable String partition, Share share, boolean hard, int milliGpus) {}
+      GpuKey gpu, @Nullable String partition, Share share, boolean hard, int milliGpus) {
+    /** Returns the record of a part of a GPU that is there. */
+    public static PartRecord of(Part part) {
+      return new PartRecord(
+          GpuKey.of(part.gpu()),
+          part.partition(),
+          part.share(),
+          part.hard(),
+          ResourceUsage.milliGpus(part.gpu(), part.share()));
+    }
+
+    /** Returns the same part of the GPU with nothing in it, as a suspended lease has it. */
+    public PartRecord empty() {
+      return new PartRecord(gpu, partition, Share.NONE, hard, 0);
+    }
+  }
 
   /**
    * The rank of a lease among leases.

@@ -91,6 +91,7 @@ final class LeaseForm {
             .setTimeLimitMillis(grant.limits().timeMillis())
             .setGraceMillis(grant.limits().graceMillis())
             .setResumeWindowMillis(grant.limits().resumeWindowMillis())
+            .setSuspendIdleMillis(grant.limits().suspendIdleMillis())
             .setPriority(grant.precedence().priority())
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
@@ -102,7 +103,7 @@ final class LeaseForm {
     return record.build();
   }
 
-  private static io.gpupool.control.state.v1.PartRecord part(GrantRecord.PartRecord part) {
+  static io.gpupool.control.state.v1.PartRecord part(GrantRecord.PartRecord part) {
     return io.gpupool.control.state.v1.PartRecord.newBuilder()
         .setServer(part.gpu().server())
         .setCard(part.gpu().card())
@@ -113,7 +114,7 @@ final class LeaseForm {
         .build();
   }
 
-  private static GrantRecord.PartRecord part(io.gpupool.control.state.v1.PartRecord part) {
+  static GrantRecord.PartRecord part(io.gpupool.control.state.v1.PartRecord part) {
     return new GrantRecord.PartRecord(
         new GpuKey(part.getServer(), part.getCard()),
         named(part.getPartition()),
@@ -178,7 +179,8 @@ final class LeaseForm {
             record.getIdleTimeoutMillis(),
             record.getTimeLimitMillis(),
             record.getGraceMillis(),
-            record.getResumeWindowMillis()),
+            record.getResumeWindowMillis(),
+            record.getSuspendIdleMillis()),
         new GrantRecord.Precedence(
             LeaseClass.parse(record.getClass_())
                 .orElseThrow(() ->

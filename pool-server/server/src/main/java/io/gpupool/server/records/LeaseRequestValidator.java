@@ -101,7 +101,27 @@ public final class LeaseRequestValidator {
         limit("idle_timeout_millis", request.getIdleTimeoutMillis(), LeaseLimits.MIN_IDLE_MILLIS),
         limit("time_limit_millis", request.getTimeLimitMillis(), LeaseLimits.MIN_TIME_MILLIS),
         limit("grace_millis", request.getGraceMillis(), LeaseLimits.MIN_GRACE_MILLIS),
-        resumeWindow(request));
+        resumeWindow(request),
+        suspendIdle(request));
+  }
+
+  private static long suspendIdle(LeaseRequest request) throws InvalidFieldException {
+    long millis =
+        limit(
+            "suspend_idle_millis",
+            request.getSuspendIdleMillis(),
+            LeaseLimits.MIN_SUSPEND_IDLE_MILLIS);
+    require(
+        millis == 0 || resumeWindow(request) > 0,
+        "suspend_idle_millis",
+        millis + " ms without a resume window",
+        "a resume window, too: programs of suspended leases outlive their connections");
+    require(
+        millis == 0 || request.getGpus() <= 1,
+        "suspend_idle_millis",
+        millis + " ms for " + request.getGpus() + " GPUs",
+        "one GPU, as leases of several are not suspended yet");
+    return millis;
   }
 
   private static long resumeWindow(LeaseRequest request) throws InvalidFieldException {

@@ -11,8 +11,10 @@ import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
 import io.gpupool.control.state.v1.GpuFaultRecord;
 import io.gpupool.control.state.v1.HoldRecord;
+import io.gpupool.control.state.v1.KeyRecord;
 import io.gpupool.control.state.v1.LeaseMoveRecord;
 import io.gpupool.control.state.v1.LeaseRecord;
+import io.gpupool.control.state.v1.LeaseSuspensionRecord;
 import io.gpupool.control.state.v1.QueuedRequestRecord;
 import io.gpupool.control.state.v1.ServerRecord;
 import io.gpupool.control.state.v1.ServerStatusRecord;
@@ -41,6 +43,22 @@ public final class RecordTypes {
   /** By lease, for those that were moved or are about to be. */
   public static final RecordType<MoveRecord> MOVES =
       kind("moves/", LeaseForm::move, LeaseMoveRecord.parser(), LeaseForm::move);
+
+  /** By lease, for those that are suspended. */
+  public static final RecordType<SuspensionRecord> SUSPENSIONS =
+      kind(
+          "suspensions/",
+          SuspensionForm::suspension,
+          LeaseSuspensionRecord.parser(),
+          SuspensionForm::suspension);
+
+  /** Secret keys of the pool, by name. */
+  public static final RecordType<ByteString> KEYS =
+      kind(
+          "keys/",
+          key -> KeyRecord.newBuilder().setKey(key).build(),
+          KeyRecord.parser(),
+          KeyRecord::getKey);
 
   /** By name. */
   public static final RecordType<Tenant> TENANTS =
@@ -118,6 +136,8 @@ public final class RecordTypes {
           DIVISIONS,
           GRANTS,
           MOVES,
+          SUSPENSIONS,
+          KEYS,
           TENANTS,
           USAGES,
           TOKENS,

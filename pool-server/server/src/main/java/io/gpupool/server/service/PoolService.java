@@ -24,8 +24,12 @@ import io.gpupool.control.v1.OpenSessionRequest;
 import io.gpupool.control.v1.PoolGrpc;
 import io.gpupool.control.v1.ReleaseLeaseReply;
 import io.gpupool.control.v1.ReleaseLeaseRequest;
+import io.gpupool.control.v1.ResumeLeaseReply;
+import io.gpupool.control.v1.ResumeLeaseRequest;
 import io.gpupool.control.v1.ResumeSessionReply;
 import io.gpupool.control.v1.ResumeSessionRequest;
+import io.gpupool.control.v1.SuspendLeaseReply;
+import io.gpupool.control.v1.SuspendLeaseRequest;
 import io.gpupool.control.v1.UpdateLeaseRequest;
 import io.gpupool.control.v1.VersionReply;
 import io.gpupool.control.v1.VersionRequest;
@@ -39,12 +43,19 @@ import io.grpc.stub.StreamObserver;
 /** The gRPC service of the control plane. gRPC calls it on the control thread. */
 public final class PoolService extends PoolGrpc.PoolImplBase {
   private final LeaseCalls leases;
+  private final LeaseSuspendCall suspending;
   private final SessionCalls sessions;
   private final LeaseLookup lookup;
   private final PoolView view;
 
-  public PoolService(LeaseCalls leases, SessionCalls sessions, LeaseLookup lookup, PoolView view) {
+  public PoolService(
+      LeaseCalls leases,
+      LeaseSuspendCall suspending,
+      SessionCalls sessions,
+      LeaseLookup lookup,
+      PoolView view) {
     this.leases = leases;
+    this.suspending = suspending;
     this.sessions = sessions;
     this.lookup = lookup;
     this.view = view;
@@ -85,6 +96,16 @@ public final class PoolService extends PoolGrpc.PoolImplBase {
   @Override
   public void moveLease(MoveLeaseRequest request, StreamObserver<MoveLeaseReply> reply) {
     leases.move(request, reply);
+  }
+
+  @Override
+  public void suspendLease(SuspendLeaseRequest request, StreamObserver<SuspendLeaseReply> reply) {
+    suspending.suspend(request, reply);
+  }
+
+  @Override
+  public void resumeLease(ResumeLeaseRequest request, StreamObserver<ResumeLeaseReply> reply) {
+    suspending.resume(request, reply);
   }
 
   @Override

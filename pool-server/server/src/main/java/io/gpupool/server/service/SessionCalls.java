@@ -16,10 +16,12 @@ import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.cluster.SessionTerminations;
 import io.gpupool.server.lease.cluster.StatusPublisher;
 import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.records.SuspensionRecord;
 import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.session.StreamSeal;
+import io.gpupool.server.state.StateException;
 import io.gpupool.server.stream.LocalSocket;
 import io.gpupool.server.tenant.Audit;
 import io.gpupool.server.tenant.AuthInterceptor;
@@ -42,6 +44,9 @@ import org.slf4j.LoggerFactory;
 
 /** The calls about sessions: open, resume, close and end. Runs on the control thread. */
 public final class SessionCalls {
+  /** Less than agents wait for an answer. */
+  private static final long RESUME_WAIT_MILLIS = 8000;
+
   private static final Logger LOG = LoggerFactory.getLogger(SessionCalls.class);
 
   private final LeaseLookup lookup;
@@ -146,14 +151,68 @@ public final class SessionCalls {
                           .asRuntimeException()));
       return;
     }
-    if (sessions.moves().isLeaving(lease)) {
-      sessions.moves().whenSettled(lease.id(), () -> openLater(request, principal, reply));
+    if (sessions.isLeaving(lease)) {
+      sessions.whenSettled(lease.id(), () -> openLater(request, principal, reply));
+      return;
+    }
+    Optional<SuspensionRecord> suspension = sessions.suspensions().of(lease.id());
+    if (suspension.isPresent()) {
+      openSuspended(request, lease, principal, suspension.get(), reply);
       return;
     }
     openHere(request, lease, principal, reply);
   }
 
-  /** The lease was about to move. */
+  /** A new program resumes its lease as a call of one that is there does. */
+  private void openSuspended(
+      OpenSessionRequest request,
+      Lease lease,
+      Principal principal,
+      SuspensionRecord suspension,
+      StreamObserver<OpenSessionReply> reply) {
+    if (!suspension.wakesOnCall() && !suspension.isWanted()) {
+      reply.onError(
+          Status.FAILED_PRECONDITION
+              .withDescription(
+                  "lease "
+                      + lease.id()
+                      + " is suspended; resume it with 'gpupool lease resume "
+                      + lease.id()
+                      + "'")
+              .asRuntimeException());
+      return;
+    }
+    try {
+      sessions.suspensions().want(lease.id(), principal);
+    } catch (StateException e) {
+      Replies.fail(reply, e);
+      return;
+    }
+    sessions
+        .suspensions()
+        .whenReached(
+            lease.id(),
+            suspension.id(),
+            record -> record.filter(SuspensionRecord::isSaved).isEmpty(),
+            RESUME_WAIT_MILLIS,
+            record ->
+                record
+                    .filter(SuspensionRecord::isSaved)
+                    .ifPresentOrElse(
+                        still ->
+                            reply.onError(
+                                Status.UNAVAILABLE
+                                    .withDescription(
+                                        "lease "
+                                            + lease.id()
+                                            + " is suspended and cannot be resumed yet: "
+                                            + still.result().reason()
+                                            + "; try again")
+                                    .asRuntimeException()),
+                        () -> openLater(request, principal, reply)));
+  }
+
+  /** The lease was about to move, or to be suspended or resumed. */
   private void openLater(
       OpenSessionRequest request, Principal principal, StreamObserver<OpenSessionReply> reply) {
     if (Replies.isCancelled(reply)) {
@@ -233,8 +292,10 @@ public final class SessionCalls {
         Replies.answer(reply, CloseSessionReply.newBuilder().setElsewhere(elsewhere.get()).build());
         return;
       }
+      SessionKey key = SessionKey.ofBytes(request.getSessionKey().toByteArray());
+      sessions.suspensions().close(id, key);
       sessions
-          .find(id, SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+          .find(id, key)
           .filter(session ->
               AuthInterceptor.principal()
                   .mayUse(session.lease().tenant(), session.lease().pod().orElse(null)))
@@ -242,6 +303,8 @@ public final class SessionCalls {
       Replies.answer(reply, CloseSessionReply.getDefaultInstance());
     } catch (WireException e) {
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
+    } catch (StateException e) {
+      Replies.fail(reply, e);
     }
   }
 

@@ -8,9 +8,13 @@ import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
+import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.records.SuspensionRecord;
 import io.gpupool.server.service.SessionCalls.CallStreams;
 import io.gpupool.server.session.Session;
+import io.gpupool.server.session.SessionSuspensions.SuspendedSession;
 import io.gpupool.server.session.Sessions;
+import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.AuthInterceptor;
 import io.gpupool.server.view.ServerDirectory;
 import io.gpupool.wire.SessionId;
@@ -28,6 +32,9 @@ import java.util.Optional;
  */
 record SessionResumeCall(
     Sessions sessions, LeaseFinder finder, ServerDirectory directory, CallStreams streams) {
+  /** The longest time for which the answer for a suspended session is held. */
+  private static final long MAX_WAIT_MILLIS = 60_000;
+
   void resume(ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply) {
     resume(request, reply, AuthInterceptor.principal());
   }
@@ -36,12 +43,23 @@ record SessionResumeCall(
   void resume(
       ResumeSessionRequest request, StreamObserver<ResumeSessionReply> reply, Principal principal) {
     try {
+      Optional<SuspendedSession> suspended = suspended(request, principal);
+      if (suspended.isPresent()) {
+        resumeSuspended(request, reply, principal, suspended.get());
+        return;
+      }
       Optional<Lease> leaving = leaseThatLeaves(request);
+      Optional<SuspensionRecord> saving =
+          leaving
+              .filter(_ -> request.getCanSuspend())
+              .flatMap(lease -> sessions.suspensions().saving(lease.id()));
+      if (saving.isPresent()) {
+        awaitSaved(request, reply, principal, leaving.get().id(), saving.get());
+        return;
+      }
       if (leaving.isPresent()) {
         // The program need not ask again and again: it stands still until this is answered.
-        sessions
-            .moves()
-            .whenSettled(leaving.get().id(), () -> resumeLater(request, reply, principal));
+        sessions.whenSettled(leaving.get().id(), () -> resumeLater(request, reply, principal));
         return;
       }
       Replies.answer(reply, answer(request, principal));
@@ -49,7 +67,104 @@ record SessionResumeCall(
       reply.onError(Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException());
     } catch (StatusRuntimeException e) {
       reply.onError(e);
+    } catch (StateException e) {
+      Replies.fail(reply, e);
     }
+  }
+
+  /** Returns the session that is suspended here and the caller's. */
+  private Optional<SuspendedSession> suspended(ResumeSessionRequest request, Principal principal)
+      throws WireException {
+    return sessions
+        .suspensions()
+        .find(
+            SessionId.ofBytes(request.getSessionId().toByteArray()),
+            SessionKey.ofBytes(request.getSessionKey().toByteArray()))
+        .filter(found ->
+            finder
+                .find(found.lease().text())
+                .filter(lease -> principal.mayUse(lease.tenant(), lease.pod().orElse(null)))
+                .isPresent());
+  }
+
+  /** Has the lease resumed if a call of the program does that, and answers when it is, or later. */
+  private void resumeSuspended(
+      ResumeSessionRequest request,
+      StreamObserver<ResumeSessionReply> reply,
+      Principal principal,
+      SuspendedSession session)
+      throws StateException {
+    if (!request.getCanSuspend()) {
+      throw Status.UNAVAILABLE
+          .withDescription("the session is suspended; try again")
+          .asRuntimeException();
+    }
+    LeaseId lease = session.lease();
+    if (request.getWake() && session.suspension().wakesOnCall()) {
+      sessions.suspensions().want(lease, principal);
+    }
+    sessions
+        .suspensions()
+        .whenReached(
+            lease,
+            session.suspension().id(),
+            record -> record.filter(SuspensionRecord::isSaved).isEmpty(),
+            Math.clamp(Integer.toUnsignedLong(request.getWaitMillis()), 0, MAX_WAIT_MILLIS),
+            record ->
+                record
+                    .filter(SuspensionRecord::isSaved)
+                    .ifPresentOrElse(
+                        still -> answerSuspended(reply, lease, still),
+                        () -> resumeLater(request, reply, principal)));
+  }
+
+  /** The program need not come back within its resume window meanwhile. */
+  private void awaitSaved(
+      ResumeSessionRequest request,
+      StreamObserver<ResumeSessionReply> reply,
+      Principal principal,
+      LeaseId lease,
+      SuspensionRecord suspension) {
+    sessions
+        .suspensions()
+        .whenReached(
+            lease,
+            suspension.id(),
+            record -> record.filter(SuspensionRecord::isSaving).isEmpty(),
+            Math.clamp(Integer.toUnsignedLong(request.getWaitMillis()), 0, MAX_WAIT_MILLIS),
+            record ->
+                record
+                    .filter(SuspensionRecord::isSaving)
+                    .ifPresentOrElse(
+                        still -> answerSuspended(reply, lease, still),
+                        () -> resumeLater(request, reply, principal)));
+  }
+
+  private static void answerSuspended(
+      StreamObserver<ResumeSessionReply> reply, LeaseId lease, SuspensionRecord suspension) {
+    if (Replies.isCancelled(reply)) {
+      return;
+    }
+    String reason =
+        suspension.isWanted()
+            ? "lease " + lease + " is about to be resumed"
+            : "lease "
+                + lease
+                + " is suspended"
+                + (suspension.wakesOnCall()
+                    ? ""
+                    : "; resume it with 'gpupool lease resume " + lease + "'");
+    Replies.answer(
+        reply,
+        ResumeSessionReply.newBuilder()
+            .setSuspended(
+                io.gpupool.control.v1.SuspendedSession.newBuilder()
+                    .setReason(
+                        suspension.result().reason().isEmpty()
+                            ? reason
+                            : reason + ": " + suspension.result().reason())
+                    .setWakesOnCall(suspension.wakesOnCall()))
+            .build());
   }
 
   private void resumeLater(
@@ -65,7 +180,7 @@ record SessionResumeCall(
     return sessions
         .find(id, SessionKey.ofBytes(request.getSessionKey().toByteArray()))
         .map(Session::lease)
-        .filter(sessions.moves()::isLeaving);
+        .filter(sessions::isLeaving);
   }
 
   /** Returns the answer to a caller; fails with the status to send. */
@@ -113,7 +228,7 @@ record SessionResumeCall(
                 found -> principal.mayUse(found.lease().tenant(), found.lease().pod().orElse(null)))
             .filter(found -> found.state() != Session.State.ENDING)
             .orElseThrow(() -> missing(id));
-    if (sessions.moves().isLeaving(session.lease())) {
+    if (sessions.isLeaving(session.lease())) {
       throw moving();
     }
     if (!session.canResume()) {

@@ -70,7 +70,12 @@ final class Arrival {
     Session session = sessions.expect(lease, moving, () -> gone(id));
     ArrivingSession arrival =
         new ArrivingSession(
-            session, stream, control, sessions.serves(id), reason -> fail(session, reason));
+            session,
+            stream,
+            control,
+            sessions.serves(id),
+            () -> {},
+            reason -> fail(session, reason));
     arriving.put(id, arrival);
     arrival.begin(sessions.starts(), version);
   }
@@ -120,7 +125,7 @@ final class Arrival {
     arriving.clear();
     for (ArrivingSession session : all) {
       if (committed.sessions().contains(session.id().toString())) {
-        session.complete(sessions);
+        session.complete(sessions, "its lease was moved");
       } else {
         session.end("its program has left meanwhile");
       }

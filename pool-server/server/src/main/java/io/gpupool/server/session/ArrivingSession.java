@@ -28,6 +28,7 @@ final class ArrivingSession implements WorkerSession {
 
   private final Session session;
   private final Executor control;
+  private final Runnable onRestored;
   private final Consumer<String> onFailure;
   private final boolean isFromHere;
   private Timers.Cancellable start = () -> {};
@@ -41,6 +42,7 @@ final class ArrivingSession implements WorkerSession {
    * Begins nothing yet.
    *
    * @param isFromHere whether it moves within this server
+   * @param onRestored runs when its worker has restored it
    * @param onFailure takes the reason why it cannot come, at most once
    */
   ArrivingSession(
@@ -48,11 +50,13 @@ final class ArrivingSession implements WorkerSession {
       CallStream stream,
       Executor control,
       boolean isFromHere,
+      Runnable onRestored,
       Consumer<String> onFailure) {
     this.session = session;
     this.stream = stream;
     this.control = control;
     this.isFromHere = isFromHere;
+    this.onRestored = onRestored;
     this.onFailure = onFailure;
   }
 
@@ -109,6 +113,7 @@ final class ArrivingSession implements WorkerSession {
             session.record();
           }
           session.worker().send(restored(!isFromHere));
+          onRestored.run();
         }
       }
       case "ended" ->
@@ -151,11 +156,15 @@ final class ArrivingSession implements WorkerSession {
     }
   }
 
-  /** Goes on as a session of this server. */
-  void complete(Sessions sessions) {
+  /**
+   * Goes on as a session of this server.
+   *
+   * @param cause for which its program has to come back
+   */
+  void complete(Sessions sessions, String cause) {
     isOver = true;
     sessions.add(session);
-    session.arrive();
+    session.arrive(cause);
     session.worker().send(restored(true));
   }
 }

@@ -181,6 +181,7 @@ final class Departure {
     if (stream != null) {
       if (isWanted && session.isServed()) {
         leg.isHanded = true;
+        session.resumption().keepOpen(true, session::end);
         session.worker().send(TextMessage.ofType("move").put("move", move.id()).build(), stream);
       } else {
         Detaching.closeQuietly(stream);
@@ -215,7 +216,7 @@ final class Departure {
     }
   }
 
-  private static long number(TextMessage message, String key) {
+  static long number(TextMessage message, String key) {
     try {
       return Math.max(0, Long.parseLong(message.get(key).orElse("0")));
     } catch (NumberFormatException e) {
@@ -276,6 +277,7 @@ final class Departure {
     legs.forEach((session, leg) -> {
       if (leg.isHanded && session.isServed()) {
         session.worker().send(end(move.id(), false));
+        session.resumption().keepOpen(false, session::end);
       }
     });
     with.onOver().run();

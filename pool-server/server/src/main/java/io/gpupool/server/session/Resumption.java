@@ -43,6 +43,7 @@ final class Resumption {
   private final Deque<Long> recentNanos = new ArrayDeque<>();
   private @Nullable Key key;
   private @Nullable Cut cut;
+  private boolean isKeptOpen;
   private Timers.Cancellable limit = () -> {};
 
   /**
@@ -132,9 +133,22 @@ final class Resumption {
     millisLeft().ifPresent(left -> endAfter(left + BUSY_WORKER_LIMIT_MILLIS, onLimit));
   }
 
+  /** Has the window not end, or has it begin anew if the connection is lost. */
+  void keepOpen(boolean open, Consumer<String> onLimit) {
+    isKeptOpen = open;
+    Cut lost = cut;
+    if (open) {
+      limit.cancel();
+    } else if (lost != null) {
+      lost(lost.cause(), onLimit);
+    }
+  }
+
   private void endAfter(long millis, Consumer<String> onLimit) {
     limit.cancel();
-    limit = timers.after(millis, () -> onLimit.accept(missed()));
+    if (!isKeptOpen) {
+      limit = timers.after(millis, () -> onLimit.accept(missed()));
+    }
   }
 
   /** Notes that there is a connection, or no session any more. */

@@ -183,9 +183,9 @@ public final class Session implements LeasedSession, WorkerSession {
     return (seal == null ? key() : seal.key()).matches(shown);
   }
 
-  /** Has the connection that the latest resume key opens sealed. */
-  void sealNext(SealSecret secret) {
-    resumption.seal(secret);
+  /** Returns its resume window and the key to its next connection. */
+  Resumption resumption() {
+    return resumption;
   }
 
   /** Returns the connections of its worker with those of its program's other links. */
@@ -304,15 +304,15 @@ public final class Session implements LeasedSession, WorkerSession {
     recording.write(this, past);
   }
 
-  /** Goes on with the worker that has restored it, and waits for its program. */
-  void arrive() {
+  /** Goes on with the worker that has restored it; its program has to come back for this cause. */
+  void arrive(String cause) {
     worker().serve(this);
     state = State.DISCONNECTED;
     record();
-    resumption.lost("its lease was moved", this::end);
+    resumption.lost(cause, this::end);
   }
 
-  /** Ends here, as its lease has moved; nothing is told to its program. */
+  /** Ends here, as it is elsewhere now; nothing is told to its program. */
   void leave(String reason) {
     recording.delete(this);
     end(reason);
@@ -327,10 +327,7 @@ public final class Session implements LeasedSession, WorkerSession {
     }
   }
 
-  /**
-   * Makes the key to one more connection of a session that is served; empty: it ends, as there were
-   * too many.
-   */
+  /** Makes the key to one more connection; empty: the session ends, as there were too many. */
   Optional<SessionKey> nextResumeKey(SecureRandom random, Principal caller) {
     Optional<SessionKey> key = resumption.nextKey(random, caller);
     if (key.isEmpty()) {

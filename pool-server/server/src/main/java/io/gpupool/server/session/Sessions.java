@@ -9,6 +9,7 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
+import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.rejection.InvalidRequestException;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.server.takeover.SessionRecord;
@@ -51,6 +52,7 @@ public final class Sessions {
   private final SessionAdmission admission;
   private final PeerConnector peers;
   private final SessionMoves moves;
+  private final SessionSuspensions suspensions;
   private final SessionServices services;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
@@ -72,6 +74,7 @@ public final class Sessions {
     admission = new SessionAdmission(options.limits(), options.memory(), timers);
     peers = new PeerConnector(dialer, timers, control);
     moves = new SessionMoves(this, leases, dialer, timers, control);
+    suspensions = new SessionSuspensions(this, leases, timers, control, files);
     services =
         new SessionServices(
             new WorkerStartQueue(workers, options.limits().workerStarts()),
@@ -88,9 +91,29 @@ public final class Sessions {
     return moves;
   }
 
+  /** The suspensions of sessions. */
+  public SessionSuspensions suspensions() {
+    return suspensions;
+  }
+
+  /** Returns whether sessions of a lease are about to leave this server's GPU. */
+  public boolean isLeaving(Lease lease) {
+    return moves.isLeaving(lease) || suspensions.isSaving(lease.id());
+  }
+
+  /** Has an action run when sessions of a lease do not leave any more, or have left. */
+  public void whenSettled(LeaseId lease, Runnable action) {
+    if (suspensions.isSaving(lease)) {
+      suspensions.whenSettled(lease, action);
+    } else {
+      moves.whenSettled(lease, action);
+    }
+  }
+
   private void onConnection(Session session, TextMessage message) {
     if (!message.type().equals("peer")) {
       moves.onMessage(session, message);
+      suspensions.onMessage(session, message);
     } else if (session.isServed()) {
       peers.ask(session, message);
     }
@@ -251,7 +274,7 @@ public final class Sessions {
   /** Has the connection sealed for which a session was just given a key. */
   public SealSecret sealNext(Session session) {
     SealSecret secret = SealSecret.random(random);
-    session.sealNext(secret);
+    session.resumption().seal(secret);
     return secret;
   }
 

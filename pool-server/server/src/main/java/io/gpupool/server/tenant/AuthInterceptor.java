@@ -101,6 +101,8 @@ public final class AuthInterceptor implements ServerInterceptor {
         PoolGrpc.getHoldLeaseMethod(),
         PoolGrpc.getUpdateLeaseMethod(),
         PoolGrpc.getMoveLeaseMethod(),
+        PoolGrpc.getSuspendLeaseMethod(),
+        PoolGrpc.getResumeLeaseMethod(),
         PoolGrpc.getReleaseLeaseMethod(),
         PoolGrpc.getDescribeLeaseMethod(),
         PoolGrpc.getOpenSessionMethod(),

@@ -5,6 +5,7 @@ import io.gpupool.control.v1.GrantUse;
 import io.gpupool.control.v1.LeaseInfo;
 import io.gpupool.control.v1.LeaseServer;
 import io.gpupool.control.v1.ListLeasesReply;
+import io.gpupool.control.v1.Suspension;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.cluster.StatusPublisher;
@@ -12,10 +13,12 @@ import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.model.LeaseState;
+import io.gpupool.server.lease.store.SuspensionStore;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.server.records.ServerStatus;
+import io.gpupool.server.records.SuspensionRecord;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,13 +29,19 @@ public final class LeaseView {
 
   private final ServerDirectory directory;
   private final LeaseFinder finder;
+  private final SuspensionStore suspensions;
   private final StatusPublisher statuses;
   private final Timers timers;
 
   public LeaseView(
-      ServerDirectory directory, LeaseFinder finder, StatusPublisher statuses, Timers timers) {
+      ServerDirectory directory,
+      LeaseFinder finder,
+      SuspensionStore suspensions,
+      StatusPublisher statuses,
+      Timers timers) {
     this.directory = directory;
     this.finder = finder;
+    this.suspensions = suspensions;
     this.statuses = statuses;
     this.timers = timers;
   }
@@ -129,6 +138,7 @@ public final class LeaseView {
             .setTimeLimitMillis(lease.clock().limits().timeMillis())
             .setGraceMillis(lease.clock().limits().graceMillis())
             .setResumeWindowMillis(lease.resumeWindowMillis())
+            .setSuspendIdleMillis(lease.clock().limits().suspendIdleMillis())
             .setClass_(lease.leaseClass().message());
     lease.pod().ifPresent(pod -> info.setPod(pod.message()));
     for (int i = 0; i < lease.parts().size(); i++) {
@@ -139,7 +149,27 @@ public final class LeaseView {
       lease.topology().ownIndex(i).ifPresent(own -> use(use, lease, own));
       info.addGrants(use);
     }
+    suspensions
+        .get(lease.id())
+        .filter(SuspensionRecord::isSaved)
+        .ifPresent(record -> suspension(info, record));
     return info;
+  }
+
+  private void suspension(LeaseInfo.Builder info, SuspensionRecord record) {
+    if (info.getState() != LeaseInfo.State.STATE_ENDING) {
+      boolean resumes = record.isWanted() || record.phase() == SuspensionRecord.Phase.RESUMING;
+      info.setState(resumes ? LeaseInfo.State.STATE_RESUMING : LeaseInfo.State.STATE_SUSPENDED);
+    }
+    info.setSuspension(
+        Suspension.newBuilder()
+            .setMemoryBytes(record.part().share().memoryBytes())
+            .setComputePercent(record.part().share().computePercent())
+            .setWakesOnCall(record.wakesOnCall())
+            .setAgeMillis(Math.max(0, timers.wallMillis() - record.sinceMillis()))
+            .setSessions(record.sessions().size())
+            .setBytes(record.result().bytes())
+            .setReason(record.result().reason()));
   }
 
   /** Of one of this server's own GPUs. */

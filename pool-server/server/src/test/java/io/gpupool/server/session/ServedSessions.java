@@ -4,6 +4,7 @@ package io.gpupool.server.session;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
+import io.gpupool.server.image.SessionImages;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.limits.LeaseLimits;
@@ -35,6 +36,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** Sessions that are served by workers without processes, on a clock of the test's. */
@@ -55,7 +57,25 @@ public final class ServedSessions {
   ServedSessions(Ground ground, ServerDialer dialer) {
     this.ground = ground;
     workers = workers(ground);
-    sessions = sessions(ground, workers, new EndlessMemory(), dialer);
+    sessions = sessions(ground, workers, new EndlessMemory(), dialer, Runnable::run, null);
+  }
+
+  /**
+   * Sessions that can be suspended.
+   *
+   * @param control runs on the test's thread what follows from what other threads do
+   */
+  ServedSessions(Ground ground, Executor control, SessionImages images) {
+    this.ground = ground;
+    workers = workers(ground);
+    sessions =
+        sessions(
+            ground,
+            workers,
+            new EndlessMemory(),
+            new PeerDialer(ground.capacity.members(), LOOPS, null),
+            control,
+            images);
   }
 
   /** Makes a pool of workers that starts no processes. */
@@ -78,20 +98,30 @@ public final class ServedSessions {
 
   static Sessions sessions(Ground ground, WorkerPool workers, HostMemory memory) {
     return sessions(
-        ground, workers, memory, new PeerDialer(ground.capacity.members(), LOOPS, null));
+        ground,
+        workers,
+        memory,
+        new PeerDialer(ground.capacity.members(), LOOPS, null),
+        Runnable::run,
+        null);
   }
 
   private static Sessions sessions(
-      Ground ground, WorkerPool workers, HostMemory memory, ServerDialer dialer) {
+      Ground ground,
+      WorkerPool workers,
+      HostMemory memory,
+      ServerDialer dialer,
+      Executor control,
+      @Nullable SessionImages images) {
     return new Sessions(
         ground.leases,
         ground.tokens,
         workers,
         ground.timers,
-        Runnable::run,
+        control,
         dialer,
         new SessionOptions(SessionLimits.DEFAULT, memory, Map.of()),
-        new SessionFiles(SessionRecords.none(), Runnable::run));
+        new SessionFiles(SessionRecords.none(), images, Runnable::run));
   }
 
   /** Makes a tenant with a token. */

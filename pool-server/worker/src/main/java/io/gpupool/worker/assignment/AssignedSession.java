@@ -11,6 +11,7 @@ import io.gpupool.worker.control.Departure;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
 import io.gpupool.worker.gpu.GpuIdentity;
+import io.gpupool.worker.move.MoveSource;
 import io.gpupool.worker.move.MoveTarget;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TcpWatch;
@@ -143,8 +144,8 @@ public final class AssignedSession {
   }
 
   /** A socket to the worker that the session is to go to. */
-  public void move(String id, int fd) {
-    started.thenAccept(session -> move.begin(id, session, memoryBases(), fd));
+  public void move(String id, int fd, MoveSource.Manner manner) {
+    started.thenAccept(session -> move.begin(id, session, memoryBases(), fd, manner));
   }
 
   /** Decides of a session that has been moved, or not yet, where it goes on. */

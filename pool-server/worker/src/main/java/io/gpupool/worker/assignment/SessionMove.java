@@ -30,14 +30,15 @@ final class SessionMove {
    * @param memoryBases where the memory of each GPU of the session begins
    * @param fd a socket to the worker that the session goes to
    */
-  synchronized void begin(String newId, Session session, List<Long> memoryBases, int fd) {
+  synchronized void begin(
+      String newId, Session session, List<Long> memoryBases, int fd, MoveSource.Manner manner) {
     if (source != null) {
       Posix.close(fd);
       failed(newId, "another move is under way");
       return;
     }
     id = newId;
-    MoveSource begun = new MoveSource(session, memoryBases, fd, new Reports(newId));
+    MoveSource begun = new MoveSource(session, memoryBases, fd, manner, new Reports(newId));
     source = begun;
     Thread.ofPlatform().name("move").daemon().start(begun::run);
   }

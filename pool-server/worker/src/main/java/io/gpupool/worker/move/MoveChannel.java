@@ -114,6 +114,11 @@ final class MoveChannel implements AutoCloseable {
     }
   }
 
+  /** Tells the other side that nothing more is sent. */
+  void endSending() {
+    Posix.shutdownSending(fd);
+  }
+
   /** Ends whatever is under way. Any thread may call it. */
   synchronized void interrupt() {
     if (!closed) {

@@ -35,9 +35,23 @@ public final class MoveSource {
   private final Session session;
   private final List<Long> memoryBases;
   private final MoveChannel channel;
+  private final Manner manner;
   private final Reports reports;
   private final SentMemory memory;
   private final CompletableFuture<Boolean> decision = new CompletableFuture<>();
+
+  /** The manner of a departure. */
+  public enum Manner {
+    /** To another worker, which answers. */
+    MOVE,
+    /**
+     * To a file, from which a worker restores it later: nobody answers, and the end of what is sent
+     * is that of the stream.
+     */
+    SAVE,
+    /** The same, and the session is paused at once, as its program is to stand still anyway. */
+    SAVE_AT_ONCE
+  }
 
   /** Takes the news of a departure. */
   public interface Reports {
@@ -59,9 +73,11 @@ public final class MoveSource {
    * @param memoryBases where the memory of each of its GPUs begins
    * @param fd a blocking socket to the other worker, which is the source's to close
    */
-  public MoveSource(Session session, List<Long> memoryBases, int fd, Reports reports) {
+  public MoveSource(
+      Session session, List<Long> memoryBases, int fd, Manner manner, Reports reports) {
     this.session = session;
     this.memoryBases = List.copyOf(memoryBases);
+    this.manner = manner;
     this.reports = reports;
     channel = new MoveChannel(fd);
     memory = new SentMemory(channel);
@@ -76,19 +92,25 @@ public final class MoveSource {
     }
     try {
       hello();
-      long before = Long.MAX_VALUE;
-      for (int round = 0; round < MAX_ROUNDS; round++) {
-        long sent =
-            memory.sendWhileChanging(
-                session.transfer().memory().stream().filter(MemoryRange::stageable).toList());
-        if (sent <= SMALL_ROUND_BYTES || sent > before / 2) {
-          break;
-        }
-        before = sent;
+      if (manner != Manner.SAVE_AT_ONCE) {
+        sendWhileItRuns();
       }
       session.transfer().pause(new Departure(), PATIENCE_NANOS);
     } catch (IOException | RuntimeException e) {
       fail(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void sendWhileItRuns() throws IOException {
+    long before = Long.MAX_VALUE;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+      long sent =
+          memory.sendWhileChanging(
+              session.transfer().memory().stream().filter(MemoryRange::stageable).toList());
+      if (sent <= SMALL_ROUND_BYTES || sent > before / 2) {
+        break;
+      }
+      before = sent;
     }
   }
 
@@ -108,7 +130,9 @@ public final class MoveSource {
     ByteBuffer bases = ByteBuffer.allocate(Long.BYTES * memoryBases.size());
     memoryBases.forEach(bases.order(ByteOrder.LITTLE_ENDIAN)::putLong);
     channel.send(MoveMessage.Kind.HELLO, MoveChannel.VERSION, Ops.DIGEST, bases.array());
-    channel.expect(MoveMessage.Kind.READY);
+    if (manner == Manner.MOVE) {
+      channel.expect(MoveMessage.Kind.READY);
+    }
   }
 
   private void fail(String reason) {
@@ -158,7 +182,11 @@ public final class MoveSource {
       channel.send(MoveMessage.Kind.STATE, checksum.getValue(), 0, saved);
       memory.send(ranges);
       channel.send(MoveMessage.Kind.END, 0, 0);
-      channel.expect(MoveMessage.Kind.RESTORED);
+      if (manner == Manner.MOVE) {
+        channel.expect(MoveMessage.Kind.RESTORED);
+      } else {
+        channel.endSending();
+      }
     }
   }
 }

@@ -281,7 +281,8 @@ final class CallStream {
       }
     }
     long sinceMillis = sinceLossMillis();
-    return sinceMillis < window.millis() ? null : over(sinceMillis);
+    // It is broken for a pause, too, after which the window begins anew.
+    return sinceMillis < window.millis() || isInterrupted() ? null : over(sinceMillis);
   }
 
   private long sinceLossMillis() {

@@ -20,7 +20,10 @@ record LeaseFacts(LeaseStore store, Members members) {
     add(facts, LeaseFact.HOME, isHome);
     add(facts, LeaseFact.HOME_ALIVE, members.lives(lease.topology().home()));
     add(facts, LeaseFact.RENEWABLE, lease.isRenewable());
-    add(facts, LeaseFact.IN_USE, !lease.sessions().isEmpty());
+    add(
+        facts,
+        LeaseFact.IN_USE,
+        !lease.sessions().isEmpty() || store.suspensions().isSuspended(lease.id()));
     return facts;
   }
 

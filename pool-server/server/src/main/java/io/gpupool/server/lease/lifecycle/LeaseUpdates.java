@@ -104,6 +104,14 @@ public final class LeaseUpdates {
           RefusedException.Why.IN_USE,
           "lease " + id + " is being moved to another GPU; change it once it has moved");
     }
+    if (transaction
+        .get(RecordTypes.SUSPENSIONS, id.text())
+        .filter(suspension -> !suspension.isOver())
+        .isPresent()) {
+      throw new RefusedException(
+          RefusedException.Why.IN_USE,
+          "lease " + id + " is suspended; change it once it is resumed");
+    }
     List<PartRecord> parts = new ArrayList<>();
     for (PartRecord part : before.parts()) {
       parts.add(update(transaction, id, part, change));

@@ -5,7 +5,6 @@ import io.gpupool.runtime.RandomHex;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
@@ -129,12 +128,7 @@ public final class LeaseMoves {
         new MoveRecord(
             RandomHex.of(random, ID_BYTES),
             part.gpu(),
-            new PartRecord(
-                GpuKey.of(target.gpu()),
-                target.partition(),
-                target.share(),
-                target.hard(),
-                part.milliGpus()),
+            PartRecord.of(target),
             timers.wallMillis() + LIMIT_MILLIS,
             null,
             MoveRecord.Phase.PREPARING,
@@ -151,6 +145,9 @@ public final class LeaseMoves {
     Optional<String> obstacle = obstacle(id, grant);
     if (obstacle.isPresent()) {
       throw refused(obstacle.get());
+    }
+    if (store.suspensions().isSuspended(id)) {
+      throw refused("lease " + id + " is suspended; resume it, and move it then");
     }
     Optional<MoveRecord> move = store.moves().get(id).filter(MoveRecord::isUnderWay);
     if (move.isPresent()) {

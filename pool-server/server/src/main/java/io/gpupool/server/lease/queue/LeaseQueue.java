@@ -109,8 +109,41 @@ public final class LeaseQueue {
 
   private QueueEntry entry(
       long number, LeaseSpec spec, QueueClient client, @Nullable RequestIdentity identity) {
+    return entry(new QueuedRequest(number, spec, timers.nowNanos()), spec, client, identity);
+  }
+
+  private QueueEntry entry(
+      QueuedRequest request,
+      LeaseSpec spec,
+      QueueClient client,
+      @Nullable RequestIdentity identity) {
     return new QueueEntry(
-        new QueuedRequest(number, spec, timers.nowNanos()), spec, client, identity);
+        request,
+        spec,
+        client,
+        identity,
+        (entry, parts) -> dispatcher.grantLease(entry, client, parts));
+  }
+
+  /**
+   * Asks for the room with which a suspended lease goes on, which only this server can give. It
+   * waits until it has it, is withdrawn or refused.
+   *
+   * @param taker takes what it gets
+   */
+  public QueueEntry resume(LeaseSpec spec, QueueListener listener, PartsTaker taker)
+      throws StateException {
+    long number = shared != null ? shared.nextNumber() : ++lastNumber;
+    QueueEntry entry =
+        new QueueEntry(
+            new QueuedRequest(number, spec, timers.nowNanos()), spec, listener, null, taker);
+    if (isStopping) {
+      answers.refuse(entry, new RejectionReason.ServerStopping());
+    } else {
+      places.put(entry);
+      dispatcher.dispatchSoon();
+    }
+    return entry;
   }
 
   private void enqueue(QueueEntry entry) {
@@ -147,7 +180,7 @@ public final class LeaseQueue {
     if (waiting.isEmpty()) {
       return finder.find(identity.secret()).map(granted -> resumeGranted(granted, spec, client));
     }
-    QueueEntry entry = new QueueEntry(waiting.get(), spec, client, identity);
+    QueueEntry entry = entry(waiting.get(), spec, client, identity);
     Optional<QueueEntry> before = places.find(waiting.get().number());
     before.ifPresent(QueueEntry::cancelLimit);
     if (shared != null) {

@@ -174,14 +174,7 @@ final class QueueDispatcher {
   private void grant(QueueEntry entry, List<Part> parts) {
     places.take(entry);
     try {
-      LeaseSecret secret =
-          entry.identity().map(RequestIdentity::secret).orElseGet(() -> LeaseSecret.random(random));
-      GrantedLease granted =
-          leases.grant(
-              entry.spec(), parts, secret, entry.client().hold(), entry.recordedKey().orElse(null));
-      entry.cancelLimit();
-      leases.metrics().waited(Duration.ofNanos(entry.waitedNanos(timers.nowNanos())));
-      entry.client().granted(granted);
+      entry.take(parts);
     } catch (RefusedException e) {
       refused(entry, e);
     } catch (StateException e) {
@@ -191,6 +184,18 @@ final class QueueDispatcher {
       LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
       answers.refuse(entry, new RejectionReason.NotRecorded(String.valueOf(e.getMessage())));
     }
+  }
+
+  /** Grants a lease to a client. */
+  void grantLease(QueueEntry entry, QueueClient client, List<Part> parts)
+      throws RefusedException, StateException, IOException {
+    LeaseSecret secret =
+        entry.identity().map(RequestIdentity::secret).orElseGet(() -> LeaseSecret.random(random));
+    GrantedLease granted =
+        leases.grant(entry.spec(), parts, secret, client.hold(), entry.recordedKey().orElse(null));
+    entry.cancelLimit();
+    leases.metrics().waited(Duration.ofNanos(entry.waitedNanos(timers.nowNanos())));
+    client.granted(granted);
   }
 
   private void refused(QueueEntry entry, RefusedException e) {

@@ -2,8 +2,13 @@
 package io.gpupool.server.lease.queue;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.LeaseSpec;
+import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.rejection.RejectionReason;
+import io.gpupool.server.state.StateException;
+import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -17,8 +22,9 @@ public final class QueueEntry {
 
   private final QueuedRequest request;
   private final LeaseSpec spec;
-  private final QueueClient client;
+  private final QueueListener client;
   private final @Nullable RequestIdentity identity;
+  private final PartsTaker taker;
   private boolean recorded;
   private Timers.Cancellable limit = () -> {};
   private QueuePosition position;
@@ -29,16 +35,19 @@ public final class QueueEntry {
    *
    * @param request as it was first made
    * @param spec as it was made last
+   * @param taker takes the parts when it is its turn
    */
   QueueEntry(
       QueuedRequest request,
       LeaseSpec spec,
-      QueueClient client,
-      @Nullable RequestIdentity identity) {
+      QueueListener client,
+      @Nullable RequestIdentity identity,
+      PartsTaker taker) {
     this.request = request;
     this.spec = spec;
     this.client = client;
     this.identity = identity;
+    this.taker = taker;
     position = new QueuePosition(request, 0, false, RejectionReason.NotScheduledYet::new);
   }
 
@@ -54,8 +63,13 @@ public final class QueueEntry {
     return spec;
   }
 
-  QueueClient client() {
+  QueueListener client() {
     return client;
+  }
+
+  /** Takes the parts that it gets. */
+  void take(List<Part> parts) throws RefusedException, StateException, IOException {
+    taker.take(this, parts);
   }
 
   Optional<RequestIdentity> identity() {

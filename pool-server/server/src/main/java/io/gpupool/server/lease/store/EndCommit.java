@@ -31,6 +31,9 @@ record EndCommit(Transaction transaction, Audit audit) {
       if (transaction.get(RecordTypes.MOVES, id.text()).filter(m -> !m.isUnderWay()).isPresent()) {
         transaction.delete(RecordTypes.MOVES, id.text());
       }
+      if (transaction.get(RecordTypes.SUSPENSIONS, id.text()).isPresent()) {
+        transaction.delete(RecordTypes.SUSPENSIONS, id.text());
+      }
     } else if (!left.equals(grant)) {
       transaction.put(RecordTypes.GRANTS, id.text(), left);
     }

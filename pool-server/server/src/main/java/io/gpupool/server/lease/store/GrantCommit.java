@@ -9,6 +9,7 @@ import io.gpupool.server.placement.Division;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.GrantRecord;
+import io.gpupool.server.records.GrantRecord.PartRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.records.Tenant;
@@ -43,7 +44,7 @@ record GrantCommit(Transaction transaction, Members members, String server) {
       requireOpen(part.gpu());
       take(id, part);
     }
-    count(grant);
+    count(grant.tenant(), grant.use());
     transaction.put(RecordTypes.GRANTS, id.text(), grant);
     if (!members.isThis(parts.getFirst().gpu().server())) {
       transaction.put(RecordTypes.HOLDS, id.text(), server);
@@ -55,6 +56,15 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     requireServer(part.gpu().server());
     requireOpen(part.gpu());
     take(id, part);
+  }
+
+  /** Takes the part with which a suspended lease goes on, and counts it for the tenant. */
+  GrantRecord takeAgain(LeaseId id, GrantRecord grant, Part part) throws RefusedException {
+    takeBeside(id, part);
+    GrantRecord after = grant.with(List.of(PartRecord.of(part)), grant.leaseClass());
+    count(grant.tenant(), after.use().minus(grant.use()));
+    transaction.put(RecordTypes.GRANTS, id.text(), after);
+    return after;
   }
 
   /** Another server's GPUs are granted only while it is alive. */
@@ -96,13 +106,12 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     }
   }
 
-  private void count(GrantRecord grant) throws RefusedException {
-    String tenant = grant.tenant();
+  private void count(String tenant, ResourceUsage more) throws RefusedException {
     if (tenant.isEmpty()) {
       return;
     }
     ResourceUsage after =
-        transaction.get(RecordTypes.USAGES, tenant).orElse(ResourceUsage.NONE).plus(grant.use());
+        transaction.get(RecordTypes.USAGES, tenant).orElse(ResourceUsage.NONE).plus(more);
     Optional<QuotaLimit> limit =
         transaction
             .get(RecordTypes.TENANTS, tenant)

@@ -5,7 +5,6 @@ import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.capacity.Members;
 import io.gpupool.server.gpu.Gpu;
-import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.TokenHash;
@@ -16,7 +15,6 @@ import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.RecordTypes;
-import io.gpupool.server.records.ResourceUsage;
 import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.state.RecordStore;
 import io.gpupool.server.state.StateException;
@@ -46,6 +44,7 @@ public final class LeaseStore {
   private final String server;
   private final IdAllocator ids;
   private final MoveStore moves;
+  private final SuspensionStore suspensions;
 
   public LeaseStore(
       RecordStore records, Audit audit, Members members, Timers timers, String server) {
@@ -56,6 +55,7 @@ public final class LeaseStore {
     this.server = server;
     ids = new IdAllocator(records, "lease");
     moves = new MoveStore(records, audit, members);
+    suspensions = new SuspensionStore(records, audit, members, timers);
   }
 
   public LeaseId nextId() throws StateException {
@@ -67,15 +67,7 @@ public final class LeaseStore {
         secret,
         request.owner(),
         request.principal().token(),
-        parts.stream()
-            .map(part ->
-                new GrantRecord.PartRecord(
-                    GpuKey.of(part.gpu()),
-                    part.partition(),
-                    part.share(),
-                    part.hard(),
-                    ResourceUsage.milliGpus(part.gpu(), part.share())))
-            .toList(),
+        parts.stream().map(GrantRecord.PartRecord::of).toList(),
         timers.wallMillis(),
         request.limits(),
         new GrantRecord.Precedence(request.leaseClass(), request.priority()),
@@ -133,6 +125,11 @@ public final class LeaseStore {
   /** The moves of leases to other GPUs. */
   public MoveStore moves() {
     return moves;
+  }
+
+  /** The suspensions of leases. */
+  public SuspensionStore suspensions() {
+    return suspensions;
   }
 
   /** This server's name. */

@@ -92,6 +92,12 @@ public final class MoveStore {
       if (before.filter(MoveRecord::isUnderWay).isPresent()) {
         throw changed("lease " + id + " is being moved already");
       }
+      if (transaction
+          .get(RecordTypes.SUSPENSIONS, id.text())
+          .filter(found -> !found.isOver())
+          .isPresent()) {
+        throw changed("lease " + id + " is being suspended");
+      }
       if (!grant.parts().getFirst().share().equals(move.target().share())) {
         throw changed("lease " + id + " was changed meanwhile");
       }
