@@ -114,6 +114,10 @@ class WorkerMoveTest extends WorkerProcessFixture {
 
   /** Assigns the session to the target, on another GPU than the source's. */
   private void assignTarget(int quotaBytes) throws IOException {
+    assignTarget(quotaBytes, WINDOW_MILLIS);
+  }
+
+  private void assignTarget(int quotaBytes, String windowMillis) throws IOException {
     Path ledger = folder.resolve("ledger2");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     targetControl()
@@ -123,7 +127,7 @@ class WorkerMoveTest extends WorkerProcessFixture {
                 .put("lease", "l1")
                 .put("slot", 3)
                 .put("gpus", "0:" + quotaBytes + ":50")
-                .put("resumeWindow", WINDOW_MILLIS)
+                .put("resumeWindow", windowMillis)
                 .build());
     try (ServerFile handed = TestFiles.open(ledger)) {
       Objects.requireNonNull(targetSocket).sendDescriptor(handed.descriptor());
@@ -313,6 +317,24 @@ class WorkerMoveTest extends WorkerProcessFixture {
 
     resume(targetControl(), Objects.requireNonNull(targetSocket));
     assertThat(elapsed()).isEqualTo(elapsed);
+    requireSameMemory(kept);
+  }
+
+  @Test
+  void session_whoseRestorationTakesLongerThanItsWindow_hasAllOfTheWindowAfterwards()
+      throws Throwable {
+    final long kept = startProgram();
+    assignTarget(16 << 20, "3000");
+    connectWorkers();
+    next(fromTarget, "restored");
+    Thread.sleep(3500);
+    targetServerKnows();
+    next(fromSource, "moved");
+    decide(1);
+    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    targetServerKnows();
+
+    resume(targetControl(), Objects.requireNonNull(targetSocket));
     requireSameMemory(kept);
   }
 

@@ -140,6 +140,8 @@ public final class AssignedSession {
    */
   public void restored(boolean isRecorded) {
     recorded = isRecorded;
+    // Its window begins when its program can come back, however long the restoration took.
+    started.thenAccept(session -> session.transfer().awaitProgram());
     restorationKnown.complete(null);
   }
 

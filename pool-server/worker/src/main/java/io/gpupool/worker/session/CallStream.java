@@ -431,9 +431,9 @@ final class CallStream {
     notifyAll();
   }
 
-  /** Has the session's thread come back from waiting for a connection. Any thread may call it. */
-  synchronized void interrupt() {
-    interrupted = true;
+  /** Has the session's thread come back from waiting for a connection, or not. Any thread may. */
+  synchronized void interrupt(boolean comesBack) {
+    interrupted = comesBack;
     notifyAll();
   }
 
@@ -446,9 +446,8 @@ final class CallStream {
     Posix.shutdown(connection.fd());
   }
 
-  /** Waits for a connection again, from now on for the whole window. */
+  /** Has the window of a session without a connection begin now. Any thread may call it. */
   synchronized void restartWindow() {
-    interrupted = false;
     if (!isConnected()) {
       lostNanos = System.nanoTime();
       goneNanos = lostNanos;

@@ -64,7 +64,7 @@ final class SessionPause {
       pause.refused("another pause was asked for");
       return;
     }
-    stream.interrupt();
+    stream.interrupt(true);
     do {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(NOTICE_MILLIS));
       if (request.isOverdue() && requested.compareAndSet(request, null)) {
@@ -109,6 +109,7 @@ final class SessionPause {
       gone = pause(request.pause);
     }
     if (!gone) {
+      stream.interrupt(false);
       stream.restartWindow();
     }
     return gone;

@@ -66,6 +66,11 @@ public final class SessionTransfer {
     return restored;
   }
 
+  /** The program can come back from now on, within the resume window. Any thread may call it. */
+  public void awaitProgram() {
+    stream.restartWindow();
+  }
+
   /** The images of the session. */
   public Images images() {
     return calls.image();
