@@ -69,6 +69,25 @@ static void largeCopy_wakesTheSession(void) {
   CHECK(atomic_load(&peerResume.wakes) == 1);
 }
 
+static void copy_thatIsUnderWay_wakesTheSession(void) {
+  enum { BYTES = 1 << 20, CUTS = 20 };
+  peer.resumeWindow = WINDOW_SECONDS;
+  peerResume.cutEvery = BYTES;
+  atomic_store(&peerResume.cutsLeft, CUTS);
+  context = begin();
+  uint8_t *large = malloc(BYTES), *copy = malloc(BYTES);
+  CUdeviceptr device;
+  CHECK_OK(cuMemAlloc_v2(&device, BYTES));
+  for (int i = 0; atomic_load(&peerResume.cutsLeft) > 0; i++) {
+    memset(large, i, BYTES);
+    atomic_store(&peerResume.suspended, true);
+    CHECK_OK(cuMemcpyHtoD_v2(device, large, BYTES));
+    CHECK_OK(cuMemcpyDtoH_v2(copy, device, BYTES));
+    CHECK(memcmp(large, copy, BYTES) == 0);
+  }
+  CHECK(atomic_load(&peerResume.wakes) > 0);
+}
+
 static void idleProgram_doesNotWakeTheSession_andGoesOnWhenItIsResumed(void) {
   begin_suspended();
   nap(WINDOW_SECONDS * 1000 + 1500);
@@ -110,6 +129,7 @@ int main(void) {
   CASE(call_thatWaits_wakesTheSession);
   CASE(call_thatIsPosted_wakesTheSession);
   CASE(largeCopy_wakesTheSession);
+  CASE(copy_thatIsUnderWay_wakesTheSession);
   CASE(idleProgram_doesNotWakeTheSession_andGoesOnWhenItIsResumed);
   CASE(call_onASessionThatPeopleResume_waitsForThem_longerThanTheWindow);
   CASE(agentThatHangsUp_isAskedAgain);

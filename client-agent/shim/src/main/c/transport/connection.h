@@ -91,6 +91,7 @@ enum cut_state { CUT_NONE, CUT_NOW, CUT_LOST };
 struct cut {
   uint32_t windowSeconds;  // 0: the session ends with its connection
   _Atomic uint32_t state;  // futex: enum cut_state
+  _Atomic uint32_t waiting;  // threads of the program that wait for its end
   uint64_t sinceNanos;
   uint64_t suspendedNanos;  // of the time since then, for which the session was suspended
   uint64_t burstNanos;  // when the first of the latest cuts was

@@ -25,8 +25,14 @@ void cut_report(struct connection *connection, const char *cause) {
   FOR_EACH_HOOK(cut, cut_hook, hook) (*hook)(connection);
 }
 
-void cut_wait(struct connection *connection) {
+void cut_wait_idle(struct connection *connection) {
   while (cut_now(connection) && session_alive()) futex_wait(&connection->cut.state, CUT_NOW, NULL);
+}
+
+void cut_wait(struct connection *connection) {
+  atomic_fetch_add(&connection->cut.waiting, 1);
+  cut_wait_idle(connection);
+  atomic_fetch_sub(&connection->cut.waiting, 1);
 }
 
 void cut_end(struct connection *connection) {

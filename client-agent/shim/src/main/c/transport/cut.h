@@ -24,5 +24,8 @@ void cut_report(struct connection *connection, const char *cause);
 /** Waits until the connection is resumed or the session lost; the caller holds no role. */
 void cut_wait(struct connection *connection);
 
+/** The same for a thread that has nothing to send or to receive, for which a suspended session need not be resumed. */
+void cut_wait_idle(struct connection *connection);
+
 /** The connection is whole again. */
 void cut_end(struct connection *connection);

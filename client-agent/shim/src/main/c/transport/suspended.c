@@ -25,7 +25,8 @@ static bool wanted(struct connection *connection) {
   struct ring *ring = &connection->ring;
   bool posted = atomic_load(&ring->published) != atomic_load(&ring->tail);
   bool sleeps = atomic_load(&ring->role.word) == 2;  // somebody has a large frame to write
-  return posted || sleeps || call_waits(connection);
+  bool stopped = atomic_load(&connection->cut.waiting) > 0;  // or was in the middle of it
+  return posted || sleeps || stopped || call_waits(connection);
 }
 
 /** Waits until the agent says something; false if the session is lost meanwhile. */

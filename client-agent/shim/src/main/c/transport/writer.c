@@ -55,7 +55,7 @@ static void *writer_run(void *argument) {
   while (session_alive()) {
     struct timespec tick = {0, TICK_NANOS};
     nanosleep(&tick, NULL);
-    cut_wait(connection);
+    cut_wait_idle(connection);
     idle = work(connection) ? 0 : idle + 1;
     if (idle == 0) {
       sender_drain(connection);
