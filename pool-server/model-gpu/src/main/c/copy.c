@@ -22,12 +22,14 @@ static struct work *copy_work(const struct stream *stream, enum work_kind kind, 
   return work;
 }
 
-static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t target, uint64_t source,
-                           uint64_t bytes, bool staged) {
+/** Of one context, or from one to another: NULL is the current one. */
+static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t target, const struct context *to,
+                           uint64_t source, const struct context *from, uint64_t bytes) {
   struct context *context;
   CUresult result = api_begin(&context);
-  if (!result && kind != WORK_COPY_OUT && !memory_has(target, bytes)) result = CUDA_ERROR_INVALID_VALUE;
-  if (!result && kind != WORK_COPY_IN && !memory_has(source, bytes)) result = CUDA_ERROR_INVALID_VALUE;
+  bool good = result || ((kind == WORK_COPY_OUT || memory_has(target, bytes, (to ? to : context)->device, true)) &&
+                         (kind == WORK_COPY_IN || memory_has(source, bytes, (from ? from : context)->device, false)));
+  if (!good) result = CUDA_ERROR_INVALID_VALUE;
   if (!result && bytes) {
     struct stream *stream = stream_of(context, handle);
     struct work *work = copy_work(stream, kind, bytes);
@@ -35,7 +37,8 @@ static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t 
     work->a = target;
     work->b = source;
     work->c = bytes;
-    if (staged) {
+    // A short source is read before the call returns.
+    if (kind == WORK_COPY_IN && bytes <= STAGED_BYTES) {
       work->data = malloc(bytes);
       memcpy(work->data, (void *)(uintptr_t)source, bytes);
       work->b = (uintptr_t)work->data;
@@ -45,23 +48,22 @@ static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t 
   return api_end(result);
 }
 
-/** Reads a short source before it returns. */
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t bytes, struct stream *stream) {
-  return copy_bytes(stream, WORK_COPY_IN, target, (uintptr_t)source, bytes, bytes <= STAGED_BYTES);
+  return copy_bytes(stream, WORK_COPY_IN, target, NULL, (uintptr_t)source, NULL, bytes);
 }
 
 API CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source, size_t bytes, struct stream *stream) {
-  return copy_bytes(stream, WORK_COPY_OUT, (uintptr_t)target, source, bytes, false);
+  return copy_bytes(stream, WORK_COPY_OUT, (uintptr_t)target, NULL, source, NULL, bytes);
 }
 
 API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, size_t bytes, struct stream *stream) {
-  return copy_bytes(stream, WORK_KERNEL, target, source, bytes, false);
+  return copy_bytes(stream, WORK_KERNEL, target, NULL, source, NULL, bytes);
 }
 
 API CUresult cuMemcpyPeerAsync(CUdeviceptr target, struct context *to, CUdeviceptr source, struct context *from,
                                size_t bytes, struct stream *stream) {
   if (!to || !from) return CUDA_ERROR_INVALID_CONTEXT;
-  return copy_bytes(stream, WORK_KERNEL, target, source, bytes, false);
+  return copy_bytes(stream, WORK_KERNEL, target, to, source, from, bytes);
 }
 
 CUresult cuStreamSynchronize(struct stream *handle);
@@ -99,13 +101,14 @@ static bool copy_box(struct work *work) {
   return true;
 }
 
-static bool is_good(const struct side *side, const struct box *box) {
+static bool is_good(const struct stream *stream, const struct side *side, bool writing, const struct box *box) {
   switch (side->type) {
     case MEMORY_HOST:
       return true;
     case MEMORY_DEVICE: {
       char *first = row_of(side, 0, 0), *last = row_of(side, box->height - 1, box->depth - 1);
-      return last >= first && memory_has((uintptr_t)first, (size_t)(last - first) + box->width);
+      return last >= first && memory_has((uintptr_t)first, (size_t)(last - first) + box->width,
+                                          stream->context->device, writing);
     }
     case MEMORY_ARRAY:
       return side->x + box->width <= side->array->width * side->array->elementBytes &&
@@ -116,7 +119,8 @@ static bool is_good(const struct side *side, const struct box *box) {
 }
 
 struct work *box_work(struct stream *stream, const struct box *box) {
-  bool good = box->width && box->height && box->depth && is_good(&box->from, box) && is_good(&box->to, box);
+  bool good = box->width && box->height && box->depth && is_good(stream, &box->from, false, box) &&
+              is_good(stream, &box->to, true, box);
   if (!good) return NULL;
   enum work_kind kind = box->from.type == MEMORY_HOST ? WORK_COPY_IN
                         : box->to.type == MEMORY_HOST ? WORK_COPY_OUT
@@ -153,7 +157,9 @@ static bool fill(struct work *work) {
 
 struct work *fill_work(struct stream *stream, const struct fill *wanted) {
   uint64_t row = wanted->width * wanted->element;
-  if (!row || !wanted->height || !memory_has(wanted->address, (wanted->height - 1) * wanted->pitch + row)) return NULL;
+  bool good = row && wanted->height && memory_has(wanted->address, (wanted->height - 1) * wanted->pitch + row,
+                                                  stream->context->device, true);
+  if (!good) return NULL;
   struct work *work = copy_work(stream, WORK_KERNEL, row * wanted->height);
   work->action = fill;
   work->data = malloc(sizeof *wanted);

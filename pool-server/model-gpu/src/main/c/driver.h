@@ -103,8 +103,15 @@ uint64_t nanos_of(uint64_t bytes, uint64_t bytesPerSecond);
 
 // memory.c
 
-/** Returns whether these bytes lie in one piece of device memory; the lock is held. */
-bool memory_has(CUdeviceptr address, uint64_t bytes);
+/**
+ * Returns whether a device can reach these bytes: they lie in one allocation, or in mappings one behind the other of
+ * which each allows it. The lock is held.
+ */
+bool memory_has(CUdeviceptr address, uint64_t bytes, uint32_t device, bool writing);
 
 CUresult memory_allocate(uint32_t device, uint64_t bytes, CUdeviceptr *address);
+
+/** The same for a variable of a module, which lies where no other memory does. */
+CUresult memory_place(uint32_t device, uint64_t bytes, CUdeviceptr *address);
+
 CUresult memory_free(CUdeviceptr address);

@@ -6,13 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { SMALL_BYTES = 1 << 20, ALIGNMENT = 512, PLACES = BLOCK_BYTES / ALIGNMENT };
+
+/** Where variables of modules lie. */
+#define VARIABLES (24ull << 40)
+
+enum { SHIFTS = 4096 };
 
 /** A block that small allocations share. */
 struct slab {
   struct slab *next;
   uint32_t device;
+  bool isOfVariables;
   struct blocks blocks;
   CUdeviceptr address;
   uint32_t used;                 // places
@@ -22,6 +29,9 @@ struct slab {
 
 static struct allocation *allocations;
 static struct slab *slabs;
+
+/** How much of the addresses of variables was used. */
+static uint64_t variableBytes;
 
 // Blocks
 
@@ -71,10 +81,19 @@ void addresses_give(CUdeviceptr address, uint64_t bytes) { munmap((void *)(uintp
 
 static uint64_t whole_blocks(uint64_t bytes) { return (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES; }
 
+/** Addresses behind those of earlier variables: the same in each process, unless they are to differ. */
+static CUdeviceptr next_variable(uint64_t bytes) {
+  uint64_t shift = options.variables ? (uint64_t)(getpid() % SHIFTS + 1) * BLOCK_BYTES : 0;
+  uint64_t before = variableBytes;
+  variableBytes += bytes;
+  return VARIABLES + shift + before;
+}
+
 /** Blocks, at addresses of this process. */
-static bool take_mapped(uint32_t device, uint64_t bytes, struct blocks *blocks, CUdeviceptr *address) {
+static bool take_mapped(uint32_t device, uint64_t bytes, bool isOfVariables, struct blocks *blocks,
+                        CUdeviceptr *address) {
   if (!blocks_take(device, bytes, blocks)) return false;
-  *address = addresses_take(whole_blocks(bytes), 0);
+  *address = addresses_take(whole_blocks(bytes), isOfVariables ? next_variable(whole_blocks(bytes)) : 0);
   if (*address && blocks_map(blocks, 0, blocks->count, *address, PROT_READ | PROT_WRITE)) return true;
   if (*address) addresses_give(*address, whole_blocks(bytes));
   blocks_give(blocks);
@@ -93,16 +112,18 @@ static uint32_t find_run(const struct slab *slab, uint32_t places) {
   return PLACES;
 }
 
-static bool take_small(uint32_t device, uint64_t bytes, CUdeviceptr *address) {
+static bool take_small(uint32_t device, uint64_t bytes, bool isOfVariables, CUdeviceptr *address) {
   uint32_t places = (uint32_t)((bytes + ALIGNMENT - 1) / ALIGNMENT), at = PLACES;
   struct slab *slab = slabs;
   for (; slab; slab = slab->next) {
-    if (slab->device == device && (at = find_run(slab, places)) < PLACES) break;
+    bool fits = slab->device == device && slab->isOfVariables == isOfVariables;
+    if (fits && (at = find_run(slab, places)) < PLACES) break;
   }
   if (!slab) {
     slab = calloc(1, sizeof *slab);
     slab->device = device;
-    if (!take_mapped(device, BLOCK_BYTES, &slab->blocks, &slab->address)) {
+    slab->isOfVariables = isOfVariables;
+    if (!take_mapped(device, BLOCK_BYTES, isOfVariables, &slab->blocks, &slab->address)) {
       free(slab);
       return false;
     }
@@ -149,9 +170,17 @@ struct allocation *memory_find(CUdeviceptr address) {
   return found;
 }
 
-bool memory_has(CUdeviceptr address, uint64_t bytes) {
+bool memory_has(CUdeviceptr address, uint64_t bytes, uint32_t device, bool writing) {
   const struct allocation *found = memory_find(address);
-  return found && bytes <= found->address + found->bytes - address;
+  if (!found || found->origin != ORIGIN_MAPPED) return found && bytes <= found->address + found->bytes - address;
+  while (found && found->origin == ORIGIN_MAPPED && virtual_allows(address, device, writing)) {
+    uint64_t there = found->address + found->bytes - address;
+    if (bytes <= there) return true;
+    address += there;
+    bytes -= there;
+    found = memory_find(address);
+  }
+  return false;
 }
 
 struct allocation *memory_note(uint32_t device, CUdeviceptr address, uint64_t bytes, enum origin origin) {
@@ -169,13 +198,22 @@ void memory_forget(struct allocation *allocation) {
   free(allocation);
 }
 
-CUresult memory_allocate(uint32_t device, uint64_t bytes, CUdeviceptr *address) {
+static CUresult allocate(uint32_t device, uint64_t bytes, bool isOfVariables, CUdeviceptr *address) {
   struct blocks blocks = {0};
   bool small = bytes <= SMALL_BYTES;
-  bool taken = small ? take_small(device, bytes, address) : take_mapped(device, bytes, &blocks, address);
+  bool taken = small ? take_small(device, bytes, isOfVariables, address)
+                     : take_mapped(device, bytes, isOfVariables, &blocks, address);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
   memory_note(device, *address, bytes, small ? ORIGIN_SMALL : ORIGIN_BLOCKS)->blocks = blocks;
   return CUDA_SUCCESS;
+}
+
+CUresult memory_allocate(uint32_t device, uint64_t bytes, CUdeviceptr *address) {
+  return allocate(device, bytes, false, address);
+}
+
+CUresult memory_place(uint32_t device, uint64_t bytes, CUdeviceptr *address) {
+  return allocate(device, bytes, true, address);
 }
 
 CUresult memory_free(CUdeviceptr address) {

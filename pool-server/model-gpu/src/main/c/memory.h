@@ -40,6 +40,9 @@ void addresses_give(CUdeviceptr address, uint64_t bytes);
 /** An allocation of a pool is freed as others are, at once: the pool has no part of it any more. */
 void pool_forget(struct allocation *allocation);
 
+/** Returns whether a device may reach what the program has mapped at an address. */
+bool virtual_allows(CUdeviceptr address, uint32_t device, bool writing);
+
 /** The allocation around an address, or NULL. */
 struct allocation *memory_find(CUdeviceptr address);
 struct allocation *memory_note(uint32_t device, CUdeviceptr address, uint64_t bytes, enum origin origin);

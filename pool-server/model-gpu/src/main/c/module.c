@@ -20,7 +20,7 @@ struct variable *module_add_variable(struct module *module, const char *name, si
 }
 
 static CUresult place(struct variable *variable, uint32_t device) {
-  CUresult result = memory_allocate(device, variable->bytes, &variable->address);
+  CUresult result = memory_place(device, variable->bytes, &variable->address);
   if (result) return result;
   void *memory = (void *)(uintptr_t)variable->address;
   if (variable->initial) memcpy(memory, variable->initial, variable->bytes); else memset(memory, 0, variable->bytes);

@@ -17,6 +17,7 @@ static const struct options usual = {
     .version = 13000,
     .multiprocessors = 132,
     .queue = 1024,
+    .hints = 1,
     .memoryBytes = 8 * GIBIBYTES,
     .contextBytes = 400 * MEBIBYTES,
     .codeBytes = 64 << 10,
@@ -45,6 +46,8 @@ static const struct {
     KEY("kernel", kernelNanos, 1, 1000000000),
     KEY("slice", sliceNanos, 1000, 1000000000),
     KEY("switch", switchNanos, 0, 1000000000),
+    KEY("variables", variables, 0, 1),
+    KEY("hints", hints, 0, 1),
     KEY("copy", copyBytesPerSecond, MEBIBYTES, 1024 * 1024 * GIBIBYTES),
     KEY("fill", fillBytesPerSecond, MEBIBYTES, 1024 * 1024 * GIBIBYTES),
 #undef KEY

@@ -20,6 +20,8 @@ struct options {
   uint64_t kernelNanos;        // kernel=: of a kernel that does not say in its name how long it takes
   uint64_t sliceNanos;         // slice=: after so long a process gives the card to another one
   uint64_t switchNanos;        // switch=: which takes so long
+  uint32_t variables;          // variables=: 1: those of modules have other addresses in each process
+  uint32_t hints;              // hints=: 0: addresses that a program asks for are never given
   uint64_t copyBytesPerSecond; // copy=: between host and card, in each direction
   uint64_t fillBytesPerSecond; // fill=: of fills and copies on the card
 

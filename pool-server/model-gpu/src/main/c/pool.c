@@ -174,7 +174,7 @@ static bool free_in_turn(struct work *work) {
 API CUresult cuMemFreeAsync(CUdeviceptr address, struct stream *handle) {
   struct context *context;
   CUresult result = api_begin(&context);
-  if (!result && !memory_has(address, 1)) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result && !memory_find(address)) result = CUDA_ERROR_INVALID_VALUE;
   if (!result) {
     struct stream *stream = stream_of(context, handle);
     struct work *work = stream_work(stream, WORK_MARK, 0);

@@ -32,7 +32,14 @@ struct mapping {
   int access[MAX_CARDS];
 };
 
+struct reservation {
+  struct reservation *next;
+  CUdeviceptr address;
+  uint64_t bytes;
+};
+
 static struct mapping *mappings;
+static struct reservation *reservations;
 
 static void drop(struct piece *piece) {
   if (piece->handles || piece->mappings) return;
@@ -46,24 +53,58 @@ static struct mapping *mapping_at(CUdeviceptr address) {
   return found;
 }
 
+/** Whether a mapping lies in some addresses, as a whole or in part. */
+static bool is_mapped(CUdeviceptr address, uint64_t bytes) {
+  const struct mapping *found = mappings;
+  while (found && (found->address >= address + bytes || found->address + found->bytes <= address)) found = found->next;
+  return found;
+}
+
+/** Whether addresses are the program's to map something at. */
+static bool is_reserved(CUdeviceptr address, uint64_t bytes) {
+  const struct reservation *found = reservations;
+  while (found && address - found->address >= found->bytes) found = found->next;
+  return found && bytes <= found->address + found->bytes - address;
+}
+
+bool virtual_allows(CUdeviceptr address, uint32_t device, bool writing) {
+  const struct mapping *mapping = mapping_at(address);
+  return mapping && (writing ? mapping->access[device] == ACCESS_BOTH : mapping->access[device]);
+}
+
 API CUresult cuMemGetAllocationGranularity(size_t *out, const struct properties *wanted, int option) {
   *out = BLOCK_BYTES;
   bool good = wanted->type == KIND_PINNED && wanted->location == LOCATION_DEVICE && option <= 1;
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/** At the addresses that are wanted where they are free, and elsewhere where they are not. */
 API CUresult cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t alignment, CUdeviceptr wanted,
                                  unsigned long long flags) {
-  if (!bytes || bytes % BLOCK_BYTES || alignment > BLOCK_BYTES || flags) return CUDA_ERROR_INVALID_VALUE;
-  *out = addresses_take(bytes, wanted);
-  return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  bool good = bytes && bytes % BLOCK_BYTES == 0 && alignment <= BLOCK_BYTES && !(alignment & (alignment - 1)) &&
+              wanted % BLOCK_BYTES == 0 && !flags;
+  if (!good) return CUDA_ERROR_INVALID_VALUE;
+  pthread_mutex_lock(&modelLock);
+  CUdeviceptr address = addresses_take(bytes, options.hints ? wanted : 0);
+  if (!address) return api_end(CUDA_ERROR_OUT_OF_MEMORY);
+  struct reservation *reservation = calloc(1, sizeof *reservation);
+  *reservation = (struct reservation){.next = reservations, .address = address, .bytes = bytes};
+  reservations = reservation;
+  *out = address;
+  return api_end(CUDA_SUCCESS);
 }
 
+/** Of a whole reservation, in which nothing is mapped. */
 API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
   pthread_mutex_lock(&modelLock);
-  bool mapped = mapping_at(address);
-  if (!mapped) addresses_give(address, bytes);
-  return api_end(mapped ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+  struct reservation **at = &reservations, *gone;
+  while (*at && (*at)->address != address) at = &(*at)->next;
+  gone = *at;
+  if (!gone || gone->bytes != bytes || is_mapped(address, bytes)) return api_end(CUDA_ERROR_INVALID_VALUE);
+  *at = gone->next;
+  free(gone);
+  addresses_give(address, bytes);
+  return api_end(CUDA_SUCCESS);
 }
 
 API CUresult cuMemCreate(struct piece **out, size_t bytes, const struct properties *wanted,
@@ -110,7 +151,8 @@ API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, struct p
   pthread_mutex_lock(&modelLock);
   uint64_t all = (uint64_t)piece->blocks.count * BLOCK_BYTES;
   bool good = !flags && bytes && bytes % BLOCK_BYTES == 0 && offset % BLOCK_BYTES == 0 && offset <= all &&
-              bytes <= all - offset && !mapping_at(address);
+              bytes <= all - offset && address % BLOCK_BYTES == 0 && is_reserved(address, bytes) &&
+              !is_mapped(address, bytes);
   if (!good) return api_end(CUDA_ERROR_INVALID_VALUE);
   struct mapping *mapping = calloc(1, sizeof *mapping);
   *mapping = (struct mapping){.next = mappings,
@@ -159,23 +201,38 @@ API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return api_end(CUDA_SUCCESS);
 }
 
-/** Descriptions are {i32 location type, i32 device, i32 flags}. */
+static bool may_anybody(const struct mapping *mapping) {
+  for (uint32_t device = 0; device < options.gpus; device++) {
+    if (mapping->access[device]) return true;
+  }
+  return false;
+}
+
+/** Whether there are mappings at all of some addresses. */
+static bool is_all_mapped(CUdeviceptr address, uint64_t bytes) {
+  const struct mapping *mapping = mapping_at(address);
+  CUdeviceptr end = address + bytes;
+  while (mapping && mapping->address + mapping->bytes < end) mapping = mapping_at(mapping->address + mapping->bytes);
+  return mapping;
+}
+
+/** Descriptions are {i32 location type, i32 device, i32 flags}. Mappings have an access as a whole. */
 API CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const int *description, size_t count) {
   pthread_mutex_lock(&modelLock);
-  struct mapping *mapping = mapping_at(address);
-  bool good = mapping && count && description[0] == LOCATION_DEVICE && (uint32_t)description[1] < options.gpus;
+  bool good = bytes && address % BLOCK_BYTES == 0 && bytes % BLOCK_BYTES == 0 && count == 1 &&
+              description[0] == LOCATION_DEVICE && (uint32_t)description[1] < options.gpus &&
+              is_all_mapped(address, bytes);
   if (!good) return api_end(CUDA_ERROR_INVALID_VALUE);
+  struct mapping *mapping;
   for (uint64_t at = address; at < address + bytes; at = mapping->address + mapping->bytes) {
     mapping = mapping_at(at);
-    if (!mapping) return api_end(CUDA_ERROR_INVALID_VALUE);
     mapping->access[description[1]] = description[2];
-    if (!description[2]) {
+    if (!may_anybody(mapping)) {
       hide(mapping);
     } else if (!memory_find(mapping->address)) {
-      int protection = description[2] == ACCESS_BOTH ? PROT_READ | PROT_WRITE : PROT_READ;
       const struct blocks *blocks = &mapping->piece->blocks;
       uint32_t blockCount = (uint32_t)(mapping->bytes / BLOCK_BYTES);
-      if (!blocks_map(blocks, mapping->first, blockCount, mapping->address, protection)) {
+      if (!blocks_map(blocks, mapping->first, blockCount, mapping->address, PROT_READ | PROT_WRITE)) {
         return api_end(CUDA_ERROR_OUT_OF_MEMORY);
       }
       memory_note(blocks->device, mapping->address, mapping->bytes, ORIGIN_MAPPED);

@@ -267,23 +267,6 @@ static bool small_memory_of_another_process_is_opened(void) {
   return good;
 }
 
-static bool mappings_behind_each_other_are_unmapped_at_once(void) {
-  CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long),
-      cuMemCreate(void **, size_t, const int *, unsigned long long),
-      cuMemMap(CUdeviceptr, size_t, size_t, void *, unsigned long long), cuMemUnmap(CUdeviceptr, size_t);
-  const size_t step = 2 * MEBIBYTES;
-  const int pinned[8] = {1, 0, 1, 0};
-  CUdeviceptr base;
-  if (!start() || cuMemAddressReserve(&base, 4 * step, 0, 0, 0)) return false;
-  for (size_t i = 0; i < 3; i++) {
-    void *piece;
-    if (cuMemCreate(&piece, step, pinned, 0) || cuMemMap(base + i * step, step, 0, piece, 0)) return false;
-  }
-  return cuMemUnmap(base, step / 2) == CUDA_ERROR_INVALID_VALUE &&
-         cuMemUnmap(base, 4 * step) == CUDA_ERROR_INVALID_VALUE && !cuMemUnmap(base + step, 2 * step) &&
-         cuMemUnmap(base + step, step) == CUDA_ERROR_INVALID_VALUE && !cuMemUnmap(base, step);
-}
-
 static bool memory_is_taken_in_blocks_and_by_contexts(void) {
   size_t before, after, total;
   CUdeviceptr small, odd;
@@ -451,7 +434,6 @@ static const struct {
     CASE(attribute_of_a_kernel_is_what_the_program_has_set),
     CASE(limits_of_a_kernel_are_those_of_its_text),
     CASE(small_memory_of_another_process_is_opened),
-    CASE(mappings_behind_each_other_are_unmapped_at_once),
     CASE(memory_is_taken_in_blocks_and_by_contexts),
     CASE(heaps_and_local_memory_take_memory_of_the_card),
     CASE(copies_are_real),
