@@ -11,9 +11,11 @@ import io.gpupool.soft.ptx.Space;
 import io.gpupool.soft.ptx.VariableKind;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The contents of an ELF image of machine code: its kernels, the layout of their parameters, and
@@ -22,7 +24,7 @@ import java.util.Map;
  * <p>Sources: the ELF-64 format; {@code .nv.info} sections as nvdisasm and readelf show them: items
  * of {@code u8 format, u8 attribute, u16 value or length}, then the bytes when the format is 4.
  */
-record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
+record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals, Set<ImageTrait> traits) {
   static final int MAGIC = 0x464c457f;
 
   private static final int MACHINE_CUDA = 190;
@@ -46,6 +48,7 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
   Cubin {
     kernels = List.copyOf(kernels);
     globals = List.copyOf(globals);
+    traits = Set.copyOf(traits);
   }
 
   /**
@@ -113,7 +116,38 @@ record Cubin(List<KernelInfo> kernels, List<GlobalVariable> globals) {
           addVariable(symbol, globals);
         }
       }
-      return new Cubin(kernels, globals);
+      return new Cubin(kernels, globals, traits());
+    }
+
+    private Set<ImageTrait> traits() {
+      Set<ImageTrait> traits = EnumSet.noneOf(ImageTrait.class);
+      if (symbols.stream()
+          .anyMatch(symbol -> symbol.section == 0 && symbol.name.equals("malloc"))) {
+        traits.add(ImageTrait.HEAP);
+      }
+      boolean addresses =
+          sections.stream()
+              .filter(section ->
+                  (section.type == CubinCalls.SECTION_RELA
+                          || section.type == CubinCalls.SECTION_REL)
+                      && CubinCalls.isOfImage(section.name))
+              .anyMatch(section ->
+                  CubinCalls.takesAddress(
+                      section.name, section.type, section.content, this::defines));
+      if (addresses) {
+        traits.add(ImageTrait.CODE_ADDRESSES);
+      }
+      return traits;
+    }
+
+    private boolean defines(long index, String otherThan) {
+      if (index >= symbols.size()) {
+        return false;
+      }
+      Symbol symbol = symbols.get((int) index);
+      return symbol.type == SYMBOL_FUNCTION
+          && symbol.section != 0
+          && !symbol.name.equals(otherThan);
     }
 
     private List<Section> readSections() {

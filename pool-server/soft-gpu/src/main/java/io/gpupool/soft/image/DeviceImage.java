@@ -11,8 +11,10 @@ import io.gpupool.soft.ptx.module.PtxUnit;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,18 +25,21 @@ import org.jspecify.annotations.Nullable;
  * @param kernels all kernels that have a name
  * @param globals variables of module scope
  * @param unusable the reason for which nothing can run here; empty if there is a module
+ * @param traits what its kernels do
  */
 public record DeviceImage(
     @Nullable PtxModule module,
     List<KernelInfo> kernels,
     List<GlobalVariable> globals,
-    String unusable) {
+    String unusable,
+    Set<ImageTrait> traits) {
   /** Longest PTX text that is accepted. */
   public static final long MAX_PTX_BYTES = FatbinEntry.MAX_PLAIN_BYTES;
 
   public DeviceImage {
     kernels = List.copyOf(kernels);
     globals = List.copyOf(globals);
+    traits = Set.copyOf(traits);
   }
 
   /** Returns the code, if any of it can run here. */
@@ -81,12 +86,23 @@ public record DeviceImage(
     }
   }
 
-  private static DeviceImage fromPtx(PtxModule module) {
-    return new DeviceImage(module, module.kernels(), module.globals(), "");
+  private static DeviceImage fromPtx(PtxModule module, List<PtxUnit> units) {
+    Set<ImageTrait> traits = EnumSet.noneOf(ImageTrait.class);
+    if (module.usesHeap()) {
+      traits.add(ImageTrait.HEAP);
+    }
+    if (units.stream().anyMatch(DeviceImage::callsByAddress)) {
+      traits.add(ImageTrait.CODE_ADDRESSES);
+    }
+    return new DeviceImage(module, module.kernels(), module.globals(), "", traits);
+  }
+
+  private static boolean callsByAddress(PtxUnit unit) {
+    return unit.text().contains(".callprototype") || unit.text().contains(".calltargets");
   }
 
   private static DeviceImage fromCubin(Cubin cubin, String unusable) {
-    return new DeviceImage(null, cubin.kernels(), cubin.globals(), unusable);
+    return new DeviceImage(null, cubin.kernels(), cubin.globals(), unusable, cubin.traits());
   }
 
   /** Units of several containers are linked with each other. */
@@ -139,7 +155,7 @@ public record DeviceImage(
 
   private static DeviceImage link(List<PtxUnit> units) {
     try {
-      return fromPtx(PtxModule.link(units));
+      return fromPtx(PtxModule.link(units), units);
     } catch (PtxException e) {
       throw refusal(e);
     }

@@ -15,6 +15,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -43,6 +44,18 @@ final class DeviceImageTest {
         .extracting(GlobalVariable::name)
         .containsExactlyInAnyOrder("counter", "table", "pointer", "second");
     assertThat(image.unusable()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ptx", "75.cubin", "90.cubin"})
+  void parse_kernelsThatCallAndAllocate_tellsOfAddressesAndHeap(String ending) {
+    assertThat(traits("direct." + ending)).isEmpty();
+    assertThat(traits("address." + ending)).containsExactly(ImageTrait.CODE_ADDRESSES);
+    assertThat(traits("heap." + ending)).containsExactly(ImageTrait.HEAP);
+  }
+
+  private static Set<ImageTrait> traits(String file) {
+    return DeviceImage.parse(SampleImages.image("traits-" + file), 90).traits();
   }
 
   @ParameterizedTest
