@@ -128,6 +128,11 @@ abstract class WorkerProcessFixture {
   }
 
   int attach(@Nullable String uuid, @Nullable String resumeWindow) throws IOException {
+    return attach(uuid, resumeWindow, QUOTA_BYTES);
+  }
+
+  int attach(@Nullable String uuid, @Nullable String resumeWindow, long quotaBytes)
+      throws IOException {
     Path ledger = folder.resolve("ledger");
     Files.write(ledger, new byte[(int) Ledger.sizeBytes(1)]);
     control.send(
@@ -135,7 +140,7 @@ abstract class WorkerProcessFixture {
             .put("session", "s1")
             .put("lease", "l1")
             .put("slot", 5)
-            .put("gpus", "1:" + QUOTA_BYTES + ":50")
+            .put("gpus", "1:" + quotaBytes + ":50")
             .putIfPresent("uuids", uuid)
             .putIfPresent("resumeWindow", resumeWindow)
             .build());

@@ -57,6 +57,27 @@ final class MoveChannel implements AutoCloseable {
     sendBytes(address, lengthBytes, false);
   }
 
+  /**
+   * Throws what the other worker has said of its failure, if it has; waits for nothing.
+   *
+   * @throws IOException with its reason
+   */
+  void requireNoFailure() throws IOException {
+    int flags = Posix.MSG_PEEK | Posix.MSG_DONTWAIT;
+    if (Posix.recv(fd, receiving, HEADER_BYTES, flags) == HEADER_BYTES) {
+      MoveMessage ignored = expect(MoveMessage.Kind.FAILED);
+    }
+  }
+
+  /**
+   * Receives, and forgets, all that still comes, so that the other worker can read what was sent.
+   */
+  void drain() {
+    while (Posix.recv(fd, receiving, SCRATCH_BYTES, 0) > 0) {
+      // What the other worker has sent before it knew.
+    }
+  }
+
   /** Receives the header of a message. */
   MoveMessage receive() throws IOException {
     receiveBytes(receiving, HEADER_BYTES);

@@ -80,7 +80,7 @@ public final class MoveSource {
     this.manner = manner;
     this.reports = reports;
     channel = new MoveChannel(fd);
-    memory = new SentMemory(channel);
+    memory = new SentMemory(channel, session.transfer()::openWindow);
   }
 
   /** Sends the session; returns when that has failed, or goes on in the session's thread. */
@@ -136,6 +136,7 @@ public final class MoveSource {
   }
 
   private void fail(String reason) {
+    memory.close();
     channel.close();
     reports.failed(reason);
   }
@@ -155,6 +156,7 @@ public final class MoveSource {
       }
       reports.moved(channel.sentBytes(), System.nanoTime() - begin);
       boolean gone = decision.join();
+      memory.close();
       channel.close();
       return gone;
     }

@@ -3,6 +3,7 @@ package io.gpupool.worker.move;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.MemoryRange;
+import io.gpupool.cuda.MemoryWindow;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.Relocation;
 import io.gpupool.worker.session.ResumePoint;
@@ -78,9 +79,10 @@ public final class MoveTarget {
    * @throws RestoreException if the session cannot be made again here
    */
   public Session receive(int fd, Runnable onRestored) throws IOException, RestoreException {
-    try (MoveChannel channel = new MoveChannel(fd)) {
+    try (MoveChannel channel = new MoveChannel(fd);
+        MemoryWindow window = relocation.openWindow()) {
       try {
-        Session received = receive(channel);
+        Session received = receive(channel, window);
         onRestored.run();
         channel.send(MoveMessage.Kind.RESTORED, 0, 0);
         return received;
@@ -94,18 +96,20 @@ public final class MoveTarget {
   private static void tell(MoveChannel channel, String reason) {
     try {
       channel.send(MoveMessage.Kind.FAILED, 0, 0, reason.getBytes(StandardCharsets.UTF_8));
+      channel.drain();
     } catch (IOException e) {
       // The source has given up already.
     }
   }
 
-  private Session receive(MoveChannel channel) throws IOException, RestoreException {
+  private Session receive(MoveChannel channel, MemoryWindow window)
+      throws IOException, RestoreException {
     greet(channel);
     for (MoveMessage message = channel.receive();
         message.kind() != MoveMessage.Kind.END;
         message = channel.receive()) {
       switch (message.kind()) {
-        case MEMORY -> memory(channel, message);
+        case MEMORY -> memory(channel, window, message);
         case PAUSED -> begin(channel.bytes(message));
         case IMAGE -> image(channel, message);
         case STATE -> state(channel.bytes(message), message.first());
@@ -137,18 +141,31 @@ public final class MoveTarget {
     channel.send(MoveMessage.Kind.READY, 0, 0);
   }
 
-  private void memory(MoveChannel channel, MoveMessage message)
+  private void memory(MoveChannel channel, MemoryWindow window, MoveMessage message)
       throws IOException, RestoreException {
     long address = message.first();
     long lengthBytes = message.lengthBytes();
+    if (lengthBytes > SentMemory.MAX_RUN_BYTES) {
+      throw new IOException(lengthBytes + " bytes of memory came at a time");
+    }
     if (state == null) {
       stage(address, lengthBytes);
     } else if (!ranges.cover(address, lengthBytes)) {
       throw new IOException("memory came that the session does not have");
     }
-    channel.receiveBytes(address, lengthBytes);
-    if (SentMemory.printOf(address, lengthBytes) != message.second()) {
+    long space = window.space(address, lengthBytes);
+    if (space == 0) {
+      throw new RestoreException("no window onto the memory of the session");
+    }
+    channel.receiveBytes(space, lengthBytes);
+    if (SentMemory.printOf(address, space, lengthBytes) != message.second()) {
       throw new IOException("memory has arrived other than it was sent");
+    }
+    int result = window.write(address, lengthBytes);
+    if (result != 0) {
+      throw new RestoreException(
+          "memory of the session at 0x%x cannot be written: CUDA error %d"
+              .formatted(address, result));
     }
   }
 

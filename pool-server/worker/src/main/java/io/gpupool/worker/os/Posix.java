@@ -25,6 +25,10 @@ public final class Posix {
   public static final int ETIMEDOUT = 110;
   public static final int POLLIN = 1;
   public static final int POLLRDHUP = 0x2000;
+
+  /** Looks at what has come, which stays. */
+  public static final int MSG_PEEK = 0x2;
+
   public static final int MSG_DONTWAIT = 0x40;
 
   /** The kernel may hold the bytes back for those of the next call. */

@@ -27,4 +27,9 @@ record IdleCheck(
         && !callbacks.anyOutstanding()
         && quota.isSettled();
   }
+
+  /** Sends what kernels have printed. */
+  void sendPrinted() {
+    contexts.all().forEach(waits::sendPrinted);
+  }
 }

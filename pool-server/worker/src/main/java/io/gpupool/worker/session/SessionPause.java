@@ -117,9 +117,9 @@ final class SessionPause {
 
   private boolean pause(Pause pause) {
     SessionState state = steps.transfer().state();
-    Optional<String> fixed = state.fixed();
-    if (fixed.isPresent()) {
-      pause.refused("it has " + fixed.get() + ", which cannot move");
+    Optional<String> reason = state.rejectionReason();
+    if (reason.isPresent()) {
+      pause.refused(reason.get());
       return false;
     }
     paused = true;
@@ -145,6 +145,9 @@ final class SessionPause {
         return "a context has failed with CUDA error " + result;
       }
       boolean settled = result == 0 && idle.isSettled();
+      if (settled) {
+        idle.sendPrinted();
+      }
       // Whatever was answered until then.
       answers.flush();
       if (settled) {

@@ -63,9 +63,21 @@ public final class SessionState {
     this.gpus = gpus;
   }
 
-  /** Returns what cannot move, if there is such a thing. */
-  Optional<String> fixed() {
-    return parts.fixed();
+  /** Returns why it cannot move, if there is a reason. */
+  Optional<String> rejectionReason() {
+    return parts
+        .fixed()
+        .or(relocation::fixed)
+        .or(() ->
+            parts.journal().entries().stream()
+                .flatMap(entry -> relocation.fixed(entry.op()).stream())
+                .findFirst())
+        .map(SessionState::cannotMove);
+  }
+
+  /** Returns the reason that a session has something which stays. */
+  static String cannotMove(String fixed) {
+    return "it has " + fixed + ", which cannot move";
   }
 
   /** The memory of the session's GPUs. */
@@ -253,10 +265,13 @@ public final class SessionState {
     }
   }
 
-  private static void require(JournalEntry entry, int result) throws RestoreException {
-    if (result != 0) {
+  private void require(JournalEntry entry, int result) throws RestoreException {
+    Optional<String> difference = relocation.difference();
+    if (result != 0 || difference.isPresent()) {
       throw new RestoreException(
-          Ops.name(entry.op()) + " cannot be made again: CUDA error " + result);
+          Ops.name(entry.op())
+              + " cannot be made again: "
+              + difference.orElse("CUDA error " + result));
     }
   }
 

@@ -3,6 +3,7 @@ package io.gpupool.worker.session;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.MemoryRange;
+import io.gpupool.cuda.MemoryWindow;
 import io.gpupool.cuda.Ops;
 import io.gpupool.cuda.Relocation;
 import io.gpupool.worker.session.core.AnswerLog;
@@ -91,9 +92,18 @@ public final class SessionTransfer {
     if (stream.sender() == null) {
       return Optional.of("it has no resume window");
     }
-    return backend.relocation().isEmpty()
-        ? Optional.of("the driver of its GPU chooses addresses by itself")
-        : Optional.empty();
+    return backend
+        .relocation()
+        .map(relocation -> relocation.fixed().map(SessionState::cannotMove))
+        .orElse(
+            Optional.of(
+                "the driver of its GPU chooses addresses by itself; start the server with"
+                    + " --movable"));
+  }
+
+  /** Opens a window onto the session's memory. Any thread may. */
+  public MemoryWindow openWindow() {
+    return relocation().openWindow();
   }
 
   /** Returns the memory of the session's GPUs, as it is now. Any thread may ask. */
@@ -103,9 +113,11 @@ public final class SessionTransfer {
 
   /** Returns the session as it is. */
   SessionState state() {
-    Relocation relocation =
-        backend.relocation().orElseThrow(() -> new IllegalStateException("addresses change"));
-    return new SessionState(calls.saved(), calls.context(), calls.call(), relocation, gpus);
+    return new SessionState(calls.saved(), calls.context(), calls.call(), relocation(), gpus);
+  }
+
+  private Relocation relocation() {
+    return backend.relocation().orElseThrow(() -> new IllegalStateException("addresses change"));
   }
 
   /** Returns where the call stream goes on. */

@@ -2,6 +2,7 @@
 package io.gpupool.worker.soft;
 
 import io.gpupool.cuda.MemoryRange;
+import io.gpupool.cuda.MemoryWindow;
 import io.gpupool.cuda.Relocation;
 import io.gpupool.soft.CudaStatus;
 import io.gpupool.soft.GpuException;
@@ -16,11 +17,38 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
 
 /** The moving of sessions between software GPUs. */
 final class SoftRelocation extends SoftCalls implements Relocation {
+  private static final MemoryWindow IN_PLACE =
+      new MemoryWindow() {
+        @Override
+        public boolean inPlace() {
+          return true;
+        }
+
+        @Override
+        public long read(long address, long lengthBytes) {
+          return address;
+        }
+
+        @Override
+        public long space(long address, long lengthBytes) {
+          return address;
+        }
+
+        @Override
+        public int write(long address, long lengthBytes) {
+          return CudaStatus.SUCCESS.code();
+        }
+
+        @Override
+        public void close() {}
+      };
+
   SoftRelocation(SoftState state) {
     super(state);
   }
@@ -71,14 +99,20 @@ final class SoftRelocation extends SoftCalls implements Relocation {
   }
 
   @Override
-  public long eventAge(long event, long nowNanos) {
+  public long[] eventAges(long context, long[] events, long nowNanos) {
+    return Arrays.stream(events).map(event -> age(event, nowNanos)).toArray();
+  }
+
+  private long age(long event, long nowNanos) {
     OptionalLong reached = state().handles().get(event, SoftEvent.class).reachedNanos();
-    return reached.isPresent() ? nowNanos - reached.getAsLong() : Long.MIN_VALUE;
+    return reached.isPresent() ? nowNanos - reached.getAsLong() : NO_AGE;
   }
 
   @Override
-  public void setEventAge(long event, long ageNanos, long nowNanos) {
-    state().handles().get(event, SoftEvent.class).restore(nowNanos - ageNanos);
+  public void setEventAges(long context, long[] events, long[] agesNanos, long nowNanos) {
+    for (int i = 0; i < events.length; i++) {
+      state().handles().get(events[i], SoftEvent.class).restore(nowNanos - agesNanos[i]);
+    }
   }
 
   @Override
@@ -97,6 +131,11 @@ final class SoftRelocation extends SoftCalls implements Relocation {
         .mappings()
         .forEach((address, length) -> ranges.add(new MemoryRange(address, length, false)));
     return ranges;
+  }
+
+  @Override
+  public MemoryWindow openWindow() {
+    return IN_PLACE;
   }
 
   @Override

@@ -8,16 +8,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Builds request frames, good and bad. */
-final class Request {
+public final class Request {
   private Request() {}
 
   /** A posted op; fields are longs, or byte arrays and strings for input buffers. */
-  static byte[] posted(int op, int context, Object... fields) {
+  public static byte[] posted(int op, int context, Object... fields) {
     return frame(op, context, fields, -1);
   }
 
   /** A fenced op. */
-  static byte[] fenced(int op, int context, int tag, Object... fields) {
+  public static byte[] fenced(int op, int context, int tag, Object... fields) {
     return frame(op, context, fields, tag);
   }
 

@@ -96,7 +96,8 @@ public final class Waits {
     sendPrinted(context);
   }
 
-  private void sendPrinted(ContextState context) {
+  /** Sends what kernels of a context have printed, where a driver prints by itself. */
+  public void sendPrinted(ContextState context) {
     if (driverOutput != null) {
       context.printed.flush();
       driverOutput.run();

@@ -10,6 +10,10 @@ import io.gpupool.worker.session.journal.SavedTopic;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -28,30 +32,52 @@ public final class EventRecords implements SavedTopic {
   @Override
   public void save(DataOutput to) throws IOException {
     long now = System.nanoTime();
-    Map<Integer, Long> ages = new TreeMap<>();
-    for (ContextState context : contexts.all()) {
-      handles
-          .events()
-          .forEachOwnedBy(
-              context, (number, handle) -> ages.put(number, relocation.eventAge(handle, now)));
+    List<ContextState> all = contexts.all();
+    to.writeInt(all.size());
+    for (ContextState context : all) {
+      to.writeInt(context.number);
+      save(context, now, to);
     }
-    ages.values().removeIf(age -> age == Long.MIN_VALUE);
-    to.writeInt(ages.size());
-    for (Map.Entry<Integer, Long> age : ages.entrySet()) {
-      to.writeInt(age.getKey());
-      to.writeLong(age.getValue());
+  }
+
+  private void save(ContextState context, long now, DataOutput to) throws IOException {
+    Map<Integer, Long> events = new TreeMap<>();
+    handles.events().forEachOwnedBy(context, events::put);
+    List<Integer> numbers = List.copyOf(events.keySet());
+    long[] ages = relocation.eventAges(context.handle, longs(events.values()), now);
+    to.writeInt((int) Arrays.stream(ages).filter(age -> age != Relocation.NO_AGE).count());
+    for (int i = 0; i < ages.length; i++) {
+      if (ages[i] != Relocation.NO_AGE) {
+        to.writeInt(numbers.get(i));
+        to.writeLong(ages[i]);
+      }
     }
+  }
+
+  private static long[] longs(Collection<Long> values) {
+    return values.stream().mapToLong(Long::longValue).toArray();
   }
 
   @Override
   public void restore(DataInput from) throws IOException, RestoreException {
     long now = System.nanoTime();
     for (int count = from.readInt(); count > 0; count--) {
+      restore(contexts.find(from.readInt()), now, from);
+    }
+  }
+
+  private void restore(ContextState context, long now, DataInput from)
+      throws IOException, RestoreException {
+    List<Long> events = new ArrayList<>();
+    List<Long> ages = new ArrayList<>();
+    for (int count = from.readInt(); count > 0; count--) {
       long handle = handles.events().get(from.readInt());
       if (handle == SessionServices.NO_HANDLE) {
         throw new RestoreException("an event that was recorded is not there");
       }
-      relocation.setEventAge(handle, from.readLong(), now);
+      events.add(handle);
+      ages.add(from.readLong());
     }
+    relocation.setEventAges(context.handle, longs(events), longs(ages), now);
   }
 }
