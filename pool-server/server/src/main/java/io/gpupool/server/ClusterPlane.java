@@ -92,6 +92,7 @@ final class ClusterPlane {
         context.served().backend(),
         context.served().gpus(),
         context.threads().control().wallMillis(),
-        context.served().isMps());
+        context.served().isMps(),
+        context.served().isMovable());
   }
 }

@@ -83,7 +83,8 @@ final class LeasePlane {
             leases,
             capacity,
             control,
-            new ServerKinds.Kind(context.served().backend(), BuildVersion.TEXT));
+            new ServerKinds.Kind(
+                context.served().backend(), BuildVersion.TEXT, context.served().isMovable()));
     suspensions = new LeaseSuspensions(store, control);
     resumptions = new LeaseResumptions(leases, queue, capacity, control);
     drains = new Drains(records, state.audit(), capacity, leases, queue, control, context.name());

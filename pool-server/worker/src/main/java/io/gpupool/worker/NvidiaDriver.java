@@ -80,7 +80,8 @@ final class NvidiaDriver {
                 options.timeSliced(),
                 options.inFlightBoundMillis() * NANOS_PER_MILLI,
                 options.libnvml(),
-                options.contextBytes()));
+                options.contextBytes(),
+                options.movable()));
     int result = backend.cuInit(0);
     if (result != 0) {
       String advice = ADVICE.get(result);

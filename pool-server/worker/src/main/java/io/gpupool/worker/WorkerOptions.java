@@ -27,7 +27,7 @@ record WorkerOptions(
   static final String USAGE =
       "usage: WorkerMain (--control @NAME [--listen PATH] [--late] [--seals] | --probe"
           + " [--undivided] | --watch | --trial) --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml"
-          + " PATH] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES]"
+          + " PATH] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES] [--movable]"
           + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
@@ -39,6 +39,7 @@ record WorkerOptions(
    * @param timeSliced whether leases run in time slices
    * @param inFlightBoundMillis the expected time of the work in flight while another lease waits
    * @param contextBytes memory of a GPU that a context takes by itself; 0 if it is not known
+   * @param movable whether sessions get memory at addresses that they can have elsewhere, too
    * @param late whether the driver is first used when a session is assigned, which says what of the
    *     driver it sees
    * @param undivided whether a probe asks the driver even where cards are divided (MIG), because
@@ -50,6 +51,7 @@ record WorkerOptions(
       boolean timeSliced,
       int inFlightBoundMillis,
       long contextBytes,
+      boolean movable,
       boolean late,
       boolean undivided) {}
 
@@ -92,6 +94,7 @@ record WorkerOptions(
     private boolean timeSliced = true;
     private int inFlightBoundMillis = InFlightBound.USUAL_MILLIS;
     private long contextBytes;
+    private boolean movable;
     private boolean late;
     private boolean undivided;
     private boolean seals;
@@ -110,7 +113,14 @@ record WorkerOptions(
       }
       Driver driver =
           new Driver(
-              libcuda, libnvml, timeSliced, inFlightBoundMillis, contextBytes, late, undivided);
+              libcuda,
+              libnvml,
+              timeSliced,
+              inFlightBoundMillis,
+              contextBytes,
+              movable,
+              late,
+              undivided);
       return new WorkerOptions(mode, control, listen, gpus, skip, driver, seals);
     }
 
@@ -128,6 +138,7 @@ record WorkerOptions(
         case "--no-time-slices" -> timeSliced = false;
         case "--in-flight-bound" -> inFlightBoundMillis = InFlightBound.parse(value());
         case "--context-memory" -> contextBytes = Long.parseUnsignedLong(value());
+        case "--movable" -> movable = true;
         case "--undivided" -> undivided = true;
         case "--seals" -> seals = true;
         case "--gpus" -> gpus = value();

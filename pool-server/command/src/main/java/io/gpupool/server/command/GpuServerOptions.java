@@ -88,6 +88,16 @@ final class GpuServerOptions {
   private int inFlightBoundMillis;
 
   @Option(
+      names = "--movable",
+      description = {
+        "has leases of NVIDIA GPUs move as well, to GPUs of the same model with the same driver:"
+            + " programs",
+        "then get device memory at addresses that the server chooses, which no card has tried"
+            + " yet; those of software GPUs always move"
+      })
+  private boolean movable;
+
+  @Option(
       names = "--soft-missing-ptx",
       paramLabel = "fail|skip",
       defaultValue = "fail",
@@ -102,7 +112,8 @@ final class GpuServerOptions {
             libnvml,
             contextMemory == null ? null : ByteSize.parse(contextMemory).bytes(),
             sharing,
-            inFlightBoundMillis),
+            inFlightBoundMillis,
+            movable),
         missingPtx,
         labels);
   }

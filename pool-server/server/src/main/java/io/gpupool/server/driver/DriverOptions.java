@@ -19,13 +19,16 @@ import org.jspecify.annotations.Nullable;
  * @param sharing how the programs of several leases run on one GPU
  * @param inFlightBoundMillis how long the work in progress may take while another lease, or
  *     program, waits for its time slice; longer for a single operation that takes longer
+ * @param movable whether sessions may move to other GPUs: their memory is at addresses that they
+ *     can have there, too
  */
 public record DriverOptions(
     @Nullable Path libcuda,
     @Nullable Path libnvml,
     @Nullable Long contextBytes,
     Sharing sharing,
-    int inFlightBoundMillis) {
+    int inFlightBoundMillis,
+    boolean movable) {
   private static final String LIBNVML = "libnvidia-ml.so.1";
 
   /** Libraries on the usual path, GPUs by turns. */
@@ -41,13 +44,13 @@ public record DriverOptions(
     int ignored = InFlightBound.check(inFlightBoundMillis);
   }
 
-  /** The usual bound. */
+  /** The usual bound, and sessions that stay where they are. */
   public DriverOptions(
       @Nullable Path libcuda,
       @Nullable Path libnvml,
       @Nullable Long contextBytes,
       Sharing sharing) {
-    this(libcuda, libnvml, contextBytes, sharing, InFlightBound.USUAL_MILLIS);
+    this(libcuda, libnvml, contextBytes, sharing, InFlightBound.USUAL_MILLIS, false);
   }
 
   /** How the programs of several leases run on one GPU. */
@@ -79,6 +82,9 @@ public record DriverOptions(
       arguments.add("--no-time-slices");
     } else if (inFlightBoundMillis != InFlightBound.USUAL_MILLIS) {
       arguments.addAll(List.of("--in-flight-bound", Integer.toString(inFlightBoundMillis)));
+    }
+    if (movable) {
+      arguments.add("--movable");
     }
     return arguments;
   }

@@ -17,7 +17,8 @@ import org.slf4j.LoggerFactory;
  *
  * @param isFallback whether they are software GPUs because there is no NVIDIA driver
  */
-public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List<Gpu> gpus) {
+public record ServedGpus(
+    GpuSpec spec, boolean isFallback, Sharing sharing, boolean movable, List<Gpu> gpus) {
   private static final Logger LOG = LoggerFactory.getLogger(ServedGpus.class);
 
   public ServedGpus {
@@ -48,6 +49,7 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
           spec,
           spec.isSoft() && !options.gpus().spec().isSoft(),
           options.gpus().driver().sharing(),
+          options.gpus().driver().movable(),
           found.stream().map(gpu -> gpu.withLabels(options.gpus().labels())).toList());
     }
   }
@@ -58,6 +60,11 @@ public record ServedGpus(GpuSpec spec, boolean isFallback, Sharing sharing, List
 
   public boolean isMps() {
     return !isSoft() && sharing == Sharing.mps;
+  }
+
+  /** Whether sessions may move to other GPUs: in software, they always may. */
+  public boolean isMovable() {
+    return isSoft() || movable;
   }
 
   /** The kind of backend that serves them. */

@@ -11,6 +11,7 @@ import java.util.List;
  * @param sinceMillis when it came, since 1970
  * @param mps whether its GPUs are shared through MPS, so that a program keeps the share that it had
  *     when it started
+ * @param movable whether sessions may move to it, and away
  */
 public record ServerEntry(
     String name,
@@ -19,7 +20,8 @@ public record ServerEntry(
     String backend,
     List<Gpu> gpus,
     long sinceMillis,
-    boolean mps) {
+    boolean mps,
+    boolean movable) {
   public ServerEntry {
     gpus = List.copyOf(gpus);
   }

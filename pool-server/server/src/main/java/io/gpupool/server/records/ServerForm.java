@@ -93,7 +93,8 @@ public final class ServerForm {
             .setSinceMillis(entry.sinceMillis())
             .setCallStreamPort(entry.endpoint().callStreamPort())
             .setTls(entry.endpoint().tls())
-            .setMps(entry.mps());
+            .setMps(entry.mps())
+            .setMovable(entry.movable());
     for (Gpu gpu : entry.gpus()) {
       record.addGpus(
           GpuRecord.newBuilder()
@@ -145,7 +146,8 @@ public final class ServerForm {
                         gpu.getContextBytes())))
             .toList(),
         record.getSinceMillis(),
-        record.getMps());
+        record.getMps(),
+        record.getMovable());
   }
 
   static ServerStatusRecord status(ServerStatus status) {

@@ -67,6 +67,7 @@ class RecordTypesTest {
               text(),
               List.of(),
               random.nextLong(1L << 42),
+              random.nextBoolean(),
               random.nextBoolean()));
       assertRoundTrip(RecordTypes.SESSION_TERMINATIONS, new SessionTermination(text(), text()));
     }

@@ -140,7 +140,7 @@ class SessionResumeCallTest {
                 ground.leases,
                 ground.capacity,
                 timers,
-                new ServerKinds.Kind("soft", "1"))
+                new ServerKinds.Kind("soft", "1", true))
             .begin(session.lease().id().text(), new Destination("b", null), blue);
     timers.pass(10);
     assertStatus(() -> call.answer(request(), blue), Status.Code.UNAVAILABLE, "is being moved");

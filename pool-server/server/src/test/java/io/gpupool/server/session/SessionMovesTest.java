@@ -98,7 +98,8 @@ class SessionMovesTest {
   /** Begins to move the lease; its source sees it a moment later. */
   private LeaseMoves.Begun move(String server, int gpu) throws Exception {
     LeaseMoves.Begun begun =
-        new LeaseMoves(a.store, a.leases, a.capacity, timers, new ServerKinds.Kind("soft", "1"))
+        new LeaseMoves(
+                a.store, a.leases, a.capacity, timers, new ServerKinds.Kind("soft", "1", true))
             .begin(lease.id().text(), new Destination(server, gpu), Principal.ANYONE);
     atA.sessions.moves().whenOver(lease.id(), begun.id(), record -> record.ifPresent(over::add));
     timers.pass(100);

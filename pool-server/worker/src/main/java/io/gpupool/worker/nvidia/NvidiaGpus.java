@@ -3,16 +3,18 @@ package io.gpupool.worker.nvidia;
 
 import io.gpupool.cuda.DriverAddresses;
 import io.gpupool.cuda.DriverTime;
+import io.gpupool.cuda.Relocation;
 import io.gpupool.worker.nvidia.CostTable.Kind;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
  * GPUs of NVIDIA's driver, as a session uses them: whatever takes a GPU's time goes through the
  * {@link GpuGate} of that GPU.
  */
-public final class NvidiaGpus extends NvidiaContexts {
+public final class NvidiaGpus extends NvidiaEvents {
   // CUlaunchConfig
   private static final int CONFIG_GRID_X = 0;
   private static final int CONFIG_GRID_Z = 8;
@@ -29,6 +31,7 @@ public final class NvidiaGpus extends NvidiaContexts {
   private static final int TYPE_HOST = 1;
 
   private final boolean timeSliced;
+  private final @Nullable Relocation relocation;
 
   /**
    * How the driver is used.
@@ -39,20 +42,35 @@ public final class NvidiaGpus extends NvidiaContexts {
    *     waits
    * @param libnvml the driver's management library: a path, or a name for the dynamic linker
    * @param contextBytes memory that a context takes by itself, as far as it is known
+   * @param movable whether sessions may move: their memory is at addresses of their own
    */
   public record Options(
-      boolean timeSliced, long inFlightBoundNanos, String libnvml, long contextBytes) {}
+      boolean timeSliced,
+      long inFlightBoundNanos,
+      String libnvml,
+      long contextBytes,
+      boolean movable) {}
 
   /** Makes the backend. */
   public NvidiaGpus(Options options) {
     super(options.libnvml, options.contextBytes, GpuGate.Limits.of(options.inFlightBoundNanos));
     timeSliced = options.timeSliced;
+    relocation = options.movable ? new NvidiaRelocation(this) : null;
+  }
+
+  @Override
+  public Optional<Relocation> relocation() {
+    return Optional.ofNullable(relocation);
   }
 
   @Override
   public boolean moveTo(int slot, List<Integer> gpus) {
     // The driver maps device memory below what is taken when it makes a context.
     DriverAddresses.reserve(slot);
+    // The sessions of a program on several servers do not move.
+    if (relocation != null && slot == 0) {
+      place(gpus);
+    }
     return true;
   }
 

@@ -21,7 +21,7 @@ class PageableMemoryTest {
   void sourceReadAtOnce_gpuThatReadsPageableMemoryItself_isNone() {
     Backend ignored = TestDriver.backend();
     NvidiaGpus gpus =
-        new NvidiaGpus(new NvidiaGpus.Options(true, 4_000_000, "libnvidia-ml.so.1", 0));
+        new NvidiaGpus(new NvidiaGpus.Options(true, 4_000_000, "libnvidia-ml.so.1", 0, false));
     assertThat(gpus.sourceReadAtOnceBytes()).isEqualTo(64 << 10);
     Posix.setEnvironment(ACCESS, "1");
     assertThat(gpus.sourceReadAtOnceBytes()).isZero();

@@ -157,7 +157,7 @@ public final class DrainMoves {
     if (move.filter(MoveRecord::isPreparing).isPresent()) {
       return DrainedLease.moving(id, place(move.get().target().gpu()));
     }
-    Optional<String> obstacle = LeaseMoves.obstacle(id, grant);
+    Optional<String> obstacle = moves.obstacle(id, grant);
     if (obstacle.isPresent()) {
       return DrainedLease.stays(id, obstacle.get());
     }

@@ -93,8 +93,10 @@ public final class LeaseMoves {
     Part from = part(id, grant);
     List<Offer> alike =
         capacity.snapshot().stream()
-            .filter(
-                offer -> isElsewhere(from.gpu(), offer.gpu()) && isAlike(from.gpu(), offer.gpu()))
+            .filter(offer ->
+                isElsewhere(from.gpu(), offer.gpu())
+                    && isAlike(from.gpu(), offer.gpu())
+                    && hasSameDriver(from.gpu(), offer.gpu()))
             .toList();
     if (alike.isEmpty()) {
       throw refused(
@@ -102,7 +104,7 @@ public final class LeaseMoves {
               + from.gpu().name()
               + ", cc "
               + from.gpu().computeCapability()
-              + ", and this version of gpupool");
+              + ", the same driver, and this version of gpupool");
     }
     // Everybody who sees the server sees the reason.
     LeaseOwner nobody = new LeaseOwner(grant.holder(), "", null);
@@ -161,7 +163,7 @@ public final class LeaseMoves {
   }
 
   /** Returns why a lease never moves, if it does not. */
-  static Optional<String> obstacle(LeaseId id, GrantRecord grant) {
+  Optional<String> obstacle(LeaseId id, GrantRecord grant) {
     if (grant.parts().size() > 1) {
       return Optional.of(
           "lease "
@@ -177,7 +179,7 @@ public final class LeaseMoves {
               + " has a resume window of 0, so its programs end with their connections; ask for a"
               + " lease with a resume window");
     }
-    return Optional.empty();
+    return kinds.fixed(grant.parts().getFirst().gpu().server());
   }
 
   /** Chooses the GPU of a server that somebody has named. */
@@ -200,7 +202,21 @@ public final class LeaseMoves {
     if (alike.isEmpty()) {
       throw unlike(from.gpu(), to, offers.getFirst());
     }
-    return place(grant, from, alike, principal, grant.owner());
+    List<Offer> driven =
+        alike.stream().filter(offer -> hasSameDriver(offer.gpu(), from.gpu())).toList();
+    if (driven.isEmpty()) {
+      throw refused(
+          "lease "
+              + id
+              + " is on a GPU with driver "
+              + driver(from.gpu())
+              + ", and "
+              + to
+              + " has driver "
+              + driver(alike.getFirst().gpu())
+              + "; install the same driver on both");
+    }
+    return place(grant, from, driven, principal, grant.owner());
   }
 
   /**
@@ -261,6 +277,16 @@ public final class LeaseMoves {
   private static boolean isAlike(Gpu gpu, Gpu other) {
     return gpu.name().equals(other.name())
         && gpu.computeCapability().equals(other.computeCapability());
+  }
+
+  /** What one driver has made, another may not make again as it was. */
+  private static boolean hasSameDriver(Gpu gpu, Gpu other) {
+    return driver(gpu).equals(driver(other));
+  }
+
+  private static String driver(Gpu gpu) {
+    String cuda = "CUDA " + gpu.driverVersion() / 1000 + "." + gpu.driverVersion() % 1000 / 10;
+    return gpu.facts().driver().isEmpty() ? cuda : gpu.facts().driver() + " (" + cuda + ")";
   }
 
   private void requireServers(LeaseId id, Gpu from, Destination to) throws RefusedException {

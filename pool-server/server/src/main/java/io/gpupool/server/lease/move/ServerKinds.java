@@ -17,8 +17,9 @@ public record ServerKinds(Members members, Kind own) {
    *
    * @param backend nvidia or soft
    * @param version of gpupool
+   * @param movable whether sessions may move to it, and away
    */
-  public record Kind(String backend, String version) {}
+  public record Kind(String backend, String version, boolean movable) {}
 
   /** Returns why sessions of one server cannot go on at another; empty: they can. */
   Optional<String> difference(String server, String other) {
@@ -39,13 +40,23 @@ public record ServerKinds(Members members, Kind own) {
               + another.version()
               + "; install the same version on both");
     }
-    return Optional.empty();
+    return fixed(other);
+  }
+
+  /** Returns why sessions of a server cannot move at all; empty: they can. */
+  Optional<String> fixed(String server) {
+    return of(server).movable()
+        ? Optional.empty()
+        : Optional.of(
+            server
+                + " has NVIDIA GPUs and was started without --movable, so their driver chooses all"
+                + " addresses");
   }
 
   private Kind of(String server) {
     ServerEntry entry = members.others().get(server);
     return members.isThis(server) || entry == null
         ? own
-        : new Kind(entry.backend(), entry.version());
+        : new Kind(entry.backend(), entry.version(), entry.movable());
   }
 }

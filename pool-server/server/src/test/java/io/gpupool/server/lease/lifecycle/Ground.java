@@ -131,7 +131,8 @@ public final class Ground {
                     "soft",
                     gpus,
                     0,
-                    false));
+                    false,
+                    true));
   }
 
   /** Updates of leases, on a server that shares its GPUs through MPS or does not. */

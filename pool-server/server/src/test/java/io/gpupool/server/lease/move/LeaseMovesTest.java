@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
+import io.gpupool.server.gpu.GpuModel;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
@@ -108,6 +109,24 @@ class LeaseMovesTest {
             pool.moves("2").begin(lease.id().text(), new Destination("b", null), Principal.ANYONE))
         .hasMessageContaining("runs gpupool 2");
     assertThat(a.store.moves().all()).isEmpty();
+  }
+
+  @Test
+  void begin_targetHasAnotherDriver_isRefusedWithBoth() throws Exception {
+    pool.come("c", new GpuModel(first.name(), 8 * GIB, first.computeCapability(), 13010));
+    Lease lease = grant();
+    assertThatThrownBy(() -> moves.begin(lease.id().text(), new Destination("c", null), USER))
+        .hasMessageContaining("and c has driver CUDA 13.1; install the same driver on both");
+  }
+
+  @Test
+  void begin_serverWithoutMovableGpus_isRefusedByTheOption() throws Exception {
+    Lease lease = grant();
+    LeaseMoves fixed = pool.moves(new ServerKinds.Kind("soft", "1", false));
+    assertThatThrownBy(() -> fixed.begin(lease.id().text(), new Destination("b", null), USER))
+        .hasMessageContaining("a has NVIDIA GPUs and was started without --movable");
+    assertThatThrownBy(() -> fixed.beginElsewhere(lease.id()))
+        .hasMessageContaining("a has NVIDIA GPUs and was started without --movable");
   }
 
   @Test

@@ -28,10 +28,10 @@ final class TwoServers {
   final Gpu second = PlacementTest.gpu("b", 0, 8 * GIB);
   final Ground a;
   final Ground b;
+  private final LocalStore store = LocalStore.inMemory();
 
   TwoServers() throws Exception {
     Gpu other = new Gpu("b", 1, "b1", new GpuModel("NVIDIA L4", 8 * GIB, "8.9", 13000));
-    LocalStore store = LocalStore.inMemory();
     a = new Ground(store, timers, "a", List.of(first));
     b = new Ground(store, timers, "b", List.of(second, other));
     a.come();
@@ -40,10 +40,20 @@ final class TwoServers {
     a.tenants.create(Principal.ANYONE, "blue", Quota.UNLIMITED);
   }
 
+  /** Has another server come, with a GPU of its own. */
+  void come(String server, GpuModel model) throws Exception {
+    new Ground(store, timers, server, List.of(new Gpu(server, 0, server + "0", model))).come();
+    timers.pass(1000);
+  }
+
   /** Makes the requests for moves at a server of some version of gpupool. */
   LeaseMoves moves(String version) {
-    return new LeaseMoves(
-        a.store, a.leases, a.capacity, timers, new ServerKinds.Kind("soft", version));
+    return moves(new ServerKinds.Kind("soft", version, true));
+  }
+
+  /** Makes the requests for moves at a server of some kind. */
+  LeaseMoves moves(ServerKinds.Kind own) {
+    return new LeaseMoves(a.store, a.leases, a.capacity, timers, own);
   }
 
   /** Grants a lease on the first GPU, or on whichever there are if it has several. */
