@@ -66,17 +66,27 @@ final class SentMemory implements AutoCloseable {
   void send(List<MemoryRange> ranges) throws IOException {
     if (window().inPlace()) {
       sendChanged(blocks(ranges), 0);
-      return;
+    } else {
+      sendStaged(ranges, false);
     }
+  }
+
+  /**
+   * Sends what has changed, from copies.
+   *
+   * @param mayGo whether memory may have been freed, which the target then need not have
+   */
+  private void sendStaged(List<MemoryRange> ranges, boolean mayGo) throws IOException {
     for (List<Block> stretch : stretches(blocks(ranges))) {
       Block first = stretch.getFirst();
       Block last = stretch.getLast();
       long place = window().read(first.address, last.end() - first.address);
-      if (place == 0) {
+      if (place != 0) {
+        sendChanged(stretch, place - first.address);
+      } else if (!mayGo) {
         throw new IOException(
             "memory of the session at 0x%x cannot be read".formatted(first.address));
       }
-      sendChanged(stretch, place - first.address);
     }
   }
 
@@ -108,7 +118,7 @@ final class SentMemory implements AutoCloseable {
     if (window().inPlace()) {
       sendCopies(ranges);
     } else {
-      send(ranges);
+      sendStaged(ranges, true);
     }
     return sentBytes;
   }
