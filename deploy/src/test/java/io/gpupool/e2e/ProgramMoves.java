@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.LeaseInfo;
@@ -14,13 +15,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Moves of programs between two servers at random moments: {@code -Dgpupool.moves.seed} chooses
- * them, and {@code -Dgpupool.moves.all=true} has all programs moved, and more often.
+ * them, {@code -Dgpupool.moves.all=true} has all programs moved, and more often, and {@code
+ * -Dgpupool.moves.runs} says how often.
  */
 final class ProgramMoves {
   private static final boolean ALL = Boolean.getBoolean("gpupool.moves.all");
@@ -28,10 +35,20 @@ final class ProgramMoves {
   /** One in so many programs is moved. */
   static final int ONE_IN = ALL ? 1 : 24;
 
-  private static final int RUNS = ALL ? 5 : 2;
+  private static final int RUNS = Integer.getInteger("gpupool.moves.runs", ALL ? 5 : 2);
+
+  /** A program that has ended before is moved after so small a part of that time. */
+  private static final int SOONER = 32;
+
   private static final long SEED = Long.getLong("gpupool.moves.seed", 1);
   private static final long GPU_BYTES = 8L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(3);
+
+  private static final String ENDED = "the lease has ended";
+
+  /** The reasons for which a session may stay. */
+  private static final Pattern STAYS =
+      Pattern.compile("it has .*, which cannot move|a context has failed|takes too long");
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;
@@ -39,7 +56,9 @@ final class ProgramMoves {
   private final List<Pool> servers;
   private final CudaRuns runs;
   private int moved;
-  private int refused;
+
+  /** The programs whose moves were refused, by the reason. */
+  private final Map<String, Set<String>> refused = new TreeMap<>();
 
   /**
    * Between servers with a GPU of 8 GiB each.
@@ -53,7 +72,7 @@ final class ProgramMoves {
 
   @Override
   public String toString() {
-    return moved + " sessions were moved, " + refused + " moves were refused";
+    return moved + " sessions were moved; refused: " + refused;
   }
 
   void awaitAllFree() {
@@ -67,27 +86,44 @@ final class ProgramMoves {
    */
   void run(Path program, Map<String, String> environment, BiConsumer<Program.Ended, String> check)
       throws Exception {
+    CompletableFuture<Program.Ended> first = runs.run(program, environment);
+    Optional<Long> ignored = awaitProgram(first);
     long begin = System.nanoTime();
-    check.accept(runs.run(program, environment).get(), "unmoved");
-    long longNanos = System.nanoTime() - begin;
+    check.accept(first.get(), "unmoved");
+    long lastsMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
     Random random = new Random(SEED ^ program.getFileName().hashCode());
     for (int run = 0; run < RUNS; run++) {
-      awaitAllFree();
-      CompletableFuture<Program.Ended> ended = runs.run(program, environment);
-      String what = moveOnce(ended, random.nextLong(longNanos));
-      check.accept(ended.get(), what);
+      long after = random.nextLong(lastsMillis + 1);
+      while (!runAndMove(program, environment, after, check) && after > 0) {
+        after /= SOONER;
+      }
     }
     awaitAllFree();
   }
 
-  /** Moves what runs, some time after it has begun, to the other server; says what came of it. */
-  private String moveOnce(CompletableFuture<Program.Ended> ended, long afterNanos)
+  /** Returns whether it was moved, or that was refused; not so if it had ended before. */
+  private boolean runAndMove(
+      Path program,
+      Map<String, String> environment,
+      long afterMillis,
+      BiConsumer<Program.Ended, String> check)
+      throws Exception {
+    awaitAllFree();
+    CompletableFuture<Program.Ended> ended = runs.run(program, environment);
+    Optional<String> what = move(program.getFileName().toString(), ended, afterMillis);
+    check.accept(ended.get(), what.orElse("it had ended"));
+    return what.isPresent();
+  }
+
+  /** Moves what runs to the other server, some time after it has begun; empty if it has ended. */
+  private Optional<String> move(
+      String program, CompletableFuture<Program.Ended> ended, long afterMillis)
       throws InterruptedException {
     Optional<Long> pid = awaitProgram(ended);
-    TimeUnit.NANOSECONDS.sleep(afterNanos);
+    TimeUnit.MILLISECONDS.sleep(afterMillis);
     Optional<LeaseInfo> lease = servers.getFirst().leases().stream().findFirst();
     if (pid.isEmpty() || lease.isEmpty() || ended.isDone()) {
-      return "it had ended";
+      return Optional.empty();
     }
     // Most programs are too short to move while they run.
     Signals.send("STOP", pid.get().toString());
@@ -107,10 +143,18 @@ final class ProgramMoves {
                       .setServer(from.equals("m0") ? "m1" : "m0")
                       .build());
       moved += reply.getSessions();
-      return "after " + afterNanos + " ns: " + reply;
+      return reply.getSessions() == 0
+          ? Optional.empty()
+          : Optional.of("after " + afterMillis + " ms: " + reply);
     } catch (StatusRuntimeException e) {
-      refused++;
-      return "after " + afterNanos + " ns: " + e.getStatus().getDescription();
+      String reason = e.getStatus().getDescription();
+      if (reason.endsWith(ENDED)) {
+        return Optional.empty();
+      }
+      Matcher stays = STAYS.matcher(reason);
+      assertThat(stays.find()).as(program + " after " + afterMillis + " ms: " + reason).isTrue();
+      refused.computeIfAbsent(stays.group(), _ -> new TreeSet<>()).add(program);
+      return Optional.of("after " + afterMillis + " ms: " + reason);
     } finally {
       going.cancel(false);
       Signals.send("CONT", pid.get().toString());

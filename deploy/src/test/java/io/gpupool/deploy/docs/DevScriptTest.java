@@ -50,6 +50,8 @@ class DevScriptTest {
         "webhook",
         "clean",
         "training",
+        "moves",
+        "moves model",
         "containers"
       })
   void check_everyOne_namesTestsThatExist(String command) throws Exception {
