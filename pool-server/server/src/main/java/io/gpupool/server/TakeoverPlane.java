@@ -5,10 +5,12 @@ import io.gpupool.runtime.ProcessStart;
 import io.gpupool.server.control.ControlThread;
 import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.placement.LeaseId;
+import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.RecordTypes;
 import io.gpupool.server.session.Session;
 import io.gpupool.server.session.Sessions;
 import io.gpupool.server.state.RecordStore;
+import io.gpupool.server.state.Versioned;
 import io.gpupool.server.takeover.SessionRecord;
 import io.gpupool.server.takeover.SessionRecords;
 import io.gpupool.server.takeover.SessionRecords.Lost;
@@ -22,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -70,8 +73,12 @@ final class TakeoverPlane {
     List<Lost> lost = new ArrayList<>(left.lost());
     Map<SessionRecord, CompletableFuture<ClaimedWorker>> claiming = new LinkedHashMap<>();
     for (SessionRecord session : left.sessions()) {
-      if (!goesOn(session.lease(), records)) {
+      Optional<GrantRecord> lease = lease(session.lease(), records);
+      if (lease.isEmpty()) {
         lost.add(SessionRecords.lost(session, "its lease is gone, or suspended"));
+      } else if (!session.place().gpus().stream().allMatch(lease.get()::isOn)) {
+        // It has moved, or has not; its other worker goes on.
+        lost.add(SessionRecords.lost(session, "its lease is on another GPU"));
       } else if (!session.worker().process().isAlive()) {
         lost.add(SessionRecords.lost(session, "its worker is dead"));
       } else {
@@ -97,15 +104,20 @@ final class TakeoverPlane {
     return "its worker cannot be claimed: " + failure.getMessage();
   }
 
-  private static boolean goesOn(LeaseId lease, RecordStore records) {
+  /** Returns the record of a lease that goes on. */
+  private static Optional<GrantRecord> lease(LeaseId lease, RecordStore records) {
     return records
-            .get(RecordTypes.GRANTS, lease.text())
-            .filter(grant -> !grant.value().isEnding())
-            .isPresent()
-        && records
-            .get(RecordTypes.SUSPENSIONS, lease.text())
-            .filter(suspension -> suspension.value().isSaved())
-            .isEmpty();
+        .get(RecordTypes.GRANTS, lease.text())
+        .map(Versioned::value)
+        .filter(grant -> !grant.isEnding())
+        .filter(_ -> !isSaved(lease, records));
+  }
+
+  private static boolean isSaved(LeaseId lease, RecordStore records) {
+    return records
+        .get(RecordTypes.SUSPENSIONS, lease.text())
+        .filter(suspension -> suspension.value().isSaved())
+        .isPresent();
   }
 
   private void add(SessionRecord session, ClaimedWorker worker) throws IOException {

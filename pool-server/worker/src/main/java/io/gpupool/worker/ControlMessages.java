@@ -90,7 +90,7 @@ final class ControlMessages {
       }
       case "restore" -> session.restore(descriptor());
       case "restored" -> {
-        session.restored(message.requireNumber("recorded", 1) == 1);
+        session.restored();
         takeover.prepare();
       }
       case "move" -> session.move(message.require("move"), descriptor(), manner(message));

@@ -173,7 +173,7 @@ abstract class WorkerMoveFixture extends WorkerProcessFixture {
   }
 
   void targetServerKnows() throws IOException {
-    targetControl().send(TextMessage.ofType("restored").put("recorded", 1).build());
+    targetControl().send(TextMessage.ofType("restored").build());
   }
 
   void decide(int gone) throws IOException {

@@ -69,13 +69,7 @@ final class Arrival {
     }
     Session session = sessions.expect(lease, moving, () -> gone(id));
     ArrivingSession arrival =
-        new ArrivingSession(
-            session,
-            stream,
-            control,
-            sessions.serves(id),
-            () -> {},
-            reason -> fail(session, reason));
+        new ArrivingSession(session, stream, control, () -> {}, reason -> fail(session, reason));
     arriving.put(id, arrival);
     arrival.begin(sessions.starts(), version);
   }

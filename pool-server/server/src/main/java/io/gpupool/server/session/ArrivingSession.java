@@ -24,13 +24,13 @@ import org.slf4j.LoggerFactory;
  */
 final class ArrivingSession implements WorkerSession {
   private static final TextMessage RESTORE = TextMessage.ofType("restore").build();
+  private static final TextMessage RESTORED = TextMessage.ofType("restored").build();
   private static final Logger LOG = LoggerFactory.getLogger(ArrivingSession.class);
 
   private final Session session;
   private final Executor control;
   private final Runnable onRestored;
   private final Consumer<String> onFailure;
-  private final boolean isFromHere;
   private Timers.Cancellable start = () -> {};
 
   /** Of the source's worker, until it is answered. */
@@ -41,7 +41,6 @@ final class ArrivingSession implements WorkerSession {
   /**
    * Begins nothing yet.
    *
-   * @param isFromHere whether it moves within this server
    * @param onRestored runs when its worker has restored it
    * @param onFailure takes the reason why it cannot come, at most once
    */
@@ -49,24 +48,17 @@ final class ArrivingSession implements WorkerSession {
       Session session,
       CallStream stream,
       Executor control,
-      boolean isFromHere,
       Runnable onRestored,
       Consumer<String> onFailure) {
     this.session = session;
     this.stream = stream;
     this.control = control;
-    this.isFromHere = isFromHere;
     this.onRestored = onRestored;
     this.onFailure = onFailure;
   }
 
   SessionId id() {
     return session.id();
-  }
-
-  /** Makes the message that has a worker tell the source, and perhaps outlive this process. */
-  private static TextMessage restored(boolean isRecorded) {
-    return TextMessage.ofType("restored").put("recorded", isRecorded ? 1 : 0).build();
   }
 
   /** Takes a worker, and hands it the connection. */
@@ -108,11 +100,9 @@ final class ArrivingSession implements WorkerSession {
         LOG.debug("lease {} session {} is restored", session.lease().id(), id().brief());
         if (!isOver) {
           // The server's next process goes on with it, or kills its worker, as the lease has moved
-          // by then or has not. One server has one record of a session.
-          if (!isFromHere) {
-            session.record();
-          }
-          session.worker().send(restored(!isFromHere));
+          // by then or has not.
+          session.record();
+          session.worker().send(RESTORED);
           onRestored.run();
         }
       }
@@ -165,6 +155,7 @@ final class ArrivingSession implements WorkerSession {
     isOver = true;
     sessions.add(session);
     session.arrive(cause);
-    session.worker().send(restored(true));
+    // Its resume window begins now, however long it has waited for this.
+    session.worker().send(RESTORED);
   }
 }

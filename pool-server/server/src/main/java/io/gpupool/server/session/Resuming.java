@@ -89,7 +89,6 @@ final class Resuming {
               session,
               stream,
               with.control(),
-              true,
               () -> restored(id),
               reason -> fail(session, reason));
       arriving.put(id, arrival);

@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.takeover.SessionRecord;
 import io.gpupool.server.takeover.SessionRecords;
 import io.gpupool.server.takeover.WorkerRecord;
@@ -41,8 +42,10 @@ final class SessionRecording {
         records.write(
             new SessionRecord(
                 session.keys(),
-                session.lease().id(),
-                session.slot(),
+                new SessionRecord.Place(
+                    session.lease().id(),
+                    session.lease().parts().stream().map(part -> GpuKey.of(part.gpu())).toList(),
+                    session.slot()),
                 session.client(),
                 session.program().principal(),
                 worker.get(),
@@ -55,7 +58,7 @@ final class SessionRecording {
   /** Deletes the record that was written: the session is gone. */
   void delete(Session session) {
     if (there) {
-      records.delete(session.id());
+      records.delete(session.id(), session.workerPid());
       there = false;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.takeover;
 
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.SessionKeys;
@@ -17,13 +18,23 @@ import java.util.List;
  */
 public record SessionRecord(
     SessionKeys keys,
-    LeaseId lease,
-    int slot,
+    Place place,
     HolderName client,
     Principal principal,
     WorkerRecord worker,
     LeaseUsage usage,
     Past past) {
+  /**
+   * The place of a session.
+   *
+   * @param gpus of its lease, when this was written
+   */
+  public record Place(LeaseId lease, List<GpuKey> gpus, int slot) {
+    public Place {
+      gpus = List.copyOf(gpus);
+    }
+  }
+
   /**
    * The past of a session.
    *
@@ -34,5 +45,13 @@ public record SessionRecord(
     public Past {
       grantedBefore = List.copyOf(grantedBefore);
     }
+  }
+
+  public LeaseId lease() {
+    return place.lease();
+  }
+
+  public int slot() {
+    return place.slot();
   }
 }

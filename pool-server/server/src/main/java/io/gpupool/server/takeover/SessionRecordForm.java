@@ -3,8 +3,10 @@ package io.gpupool.server.takeover;
 
 import com.google.protobuf.ByteString;
 import io.gpupool.control.state.v1.MemoryFileRecord;
+import io.gpupool.control.state.v1.RunningGpuRecord;
 import io.gpupool.control.state.v1.RunningSessionRecord;
 import io.gpupool.runtime.ProcessStart;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.SessionKeys;
 import io.gpupool.server.lease.usage.LeaseUsage;
@@ -39,6 +41,7 @@ final class SessionRecordForm {
             .setSessionKey(ByteString.copyFrom(record.keys().key().bytes()))
             .setPeerKey(ByteString.copyFrom(record.keys().peerKey().bytes()))
             .setLease(record.lease().text())
+            .addAllGpus(record.place().gpus().stream().map(SessionRecordForm::write).toList())
             .setSlot(record.slot())
             .setClientHost(record.client().host())
             .setClientPid(record.client().pid())
@@ -77,8 +80,12 @@ final class SessionRecordForm {
             SessionId.ofBytes(record.getSessionId().toByteArray()),
             SessionKey.ofBytes(record.getSessionKey().toByteArray()),
             SessionKey.ofBytes(record.getPeerKey().toByteArray())),
-        new LeaseId(record.getLease()),
-        record.getSlot(),
+        new SessionRecord.Place(
+            new LeaseId(record.getLease()),
+            record.getGpusList().stream()
+                .map(gpu -> new GpuKey(gpu.getServer(), gpu.getCard()))
+                .toList(),
+            record.getSlot()),
         new HolderName(
             record.getClientHost(),
             record.getClientPid(),
@@ -104,6 +111,10 @@ final class SessionRecordForm {
 
   static ProcessStart process(RunningSessionRecord record) {
     return new ProcessStart(record.getWorkerPid(), record.getWorkerStarted());
+  }
+
+  private static RunningGpuRecord write(GpuKey gpu) {
+    return RunningGpuRecord.newBuilder().setServer(gpu.server()).setCard(gpu.card()).build();
   }
 
   private static MemoryFileRecord write(MemoryFile file) {

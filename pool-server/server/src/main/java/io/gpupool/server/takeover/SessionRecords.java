@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The records of the sessions that a server's next process can take over, in its run directory.
- * Owned by the control thread.
+ * The records of the sessions that a server's next process can take over, in its run directory: one
+ * for each worker, as a session that moves within the server has two. Owned by the control thread.
  */
 public final class SessionRecords {
   private static final Logger LOG = LoggerFactory.getLogger(SessionRecords.class);
@@ -62,11 +62,11 @@ public final class SessionRecords {
     if (folder == null) {
       return false;
     }
-    String id = record.keys().id().toString();
+    String name = name(record.keys().id(), record.worker().process().pid());
     try {
       PrivateFile.replace(
-          folder.file(PREFIX + id),
-          folder.file(FRESH + id),
+          folder.file(PREFIX + name),
+          folder.file(FRESH + name),
           SessionRecordForm.write(record).toByteString().asReadOnlyByteBuffer(),
           PrivateFile.Outlives.PROCESS);
       return true;
@@ -75,15 +75,19 @@ public final class SessionRecords {
           "session {} ends with this process of the server, as it cannot be recorded: {}",
           record.keys().id().brief(),
           e.toString());
-      delete(record.keys().id());
+      delete(record.keys().id(), record.worker().process().pid());
       return false;
     }
   }
 
-  /** Deletes the record of a session that is gone. */
-  public void delete(SessionId id) {
+  private static String name(SessionId id, long workerPid) {
+    return id + "-" + workerPid;
+  }
+
+  /** Deletes the record of a session that does not have this worker any more. */
+  public void delete(SessionId id, long workerPid) {
     if (folder != null) {
-      RunDirectory.delete(folder.file(PREFIX + id));
+      RunDirectory.delete(folder.file(PREFIX + name(id, workerPid)));
     }
   }
 
@@ -123,8 +127,9 @@ public final class SessionRecords {
         throw new WireException("its record is of version " + record.getVersion());
       }
       SessionRecord session = SessionRecordForm.read(record);
-      if (!name.equals(PREFIX + session.keys().id())) {
-        throw new WireException("its record is of session " + session.keys().id());
+      String own = name(session.keys().id(), session.worker().process().pid());
+      if (!name.equals(PREFIX + own)) {
+        throw new WireException("its record is of session " + own);
       }
       into.sessions().add(session);
     } catch (WireException e) {
@@ -154,6 +159,8 @@ public final class SessionRecords {
 
   /** The same for a session that was read, and cannot go on. */
   public static Lost lost(SessionRecord record, String reason) {
-    return new Lost(PREFIX + record.keys().id(), record.worker().process(), record.lease(), reason);
+    ProcessStart worker = record.worker().process();
+    return new Lost(
+        PREFIX + name(record.keys().id(), worker.pid()), worker, record.lease(), reason);
   }
 }

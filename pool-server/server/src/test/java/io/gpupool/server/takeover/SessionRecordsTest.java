@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.control.state.v1.RunningSessionRecord;
 import io.gpupool.runtime.ProcessStart;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.FederatedIdentity;
 import io.gpupool.server.identity.HolderName;
 import io.gpupool.server.identity.Principal;
@@ -61,8 +62,8 @@ class SessionRecordsTest {
   private static SessionRecord record(Principal principal, Long user) {
     return new SessionRecord(
         SessionKeys.random(new SecureRandom()),
-        new LeaseId("L7"),
-        3,
+        new SessionRecord.Place(
+            new LeaseId("L7"), List.of(new GpuKey("a", "GPU-1"), new GpuKey("b", "ordinal-0")), 3),
         new HolderName("box", 123, "python", "ann"),
         principal,
         new WorkerRecord(
@@ -85,8 +86,32 @@ class SessionRecordsTest {
         .singleElement()
         .usingRecursiveComparison()
         .isEqualTo(record);
-    records.delete(record.keys().id());
+    records.delete(record.keys().id(), 4711);
     assertThat(records.read().sessions()).isEmpty();
+  }
+
+  @Test
+  void write_twoWorkersOfASession_eachHasARecord() {
+    SessionRecord source = record(Principal.ANYONE, null);
+    WorkerRecord other =
+        new WorkerRecord(new ProcessStart(4712, "816"), "t", null, "worker-00000000000000ff.sock");
+    SessionRecord target =
+        new SessionRecord(
+            source.keys(),
+            new SessionRecord.Place(
+                source.lease(), List.of(new GpuKey("a", "GPU-2")), source.slot()),
+            source.client(),
+            source.principal(),
+            other,
+            source.usage(),
+            source.past());
+    assertThat(records.write(source)).isTrue();
+    assertThat(records.write(target)).isTrue();
+    assertThat(records.read().sessions())
+        .extracting(SessionRecord::worker)
+        .containsExactlyInAnyOrder(source.worker(), other);
+    records.delete(source.keys().id(), 4711);
+    assertThat(records.read().sessions()).extracting(SessionRecord::worker).containsExactly(other);
   }
 
   @Test
@@ -94,7 +119,7 @@ class SessionRecordsTest {
     SessionRecord record = record(Principal.ANYONE, null);
     assertThat(records.write(record)).isTrue();
     assertThat(records.write(record)).isTrue();
-    Path file = run.file("session-" + record.keys().id());
+    Path file = run.file("session-" + record.keys().id() + "-4711");
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
         .isEqualTo("rw-------");
     assertThat(records.read().sessions()).hasSize(1);
@@ -143,7 +168,8 @@ class SessionRecordsTest {
     byte[] whole = SessionRecordForm.write(record).toByteArray();
     for (int cut : List.of(1, 2, whole.length / 2, whole.length - 1, whole.length)) {
       Files.write(
-          run.file("session-" + record.keys().id()), Arrays.copyOf(whole, whole.length - cut));
+          run.file("session-" + record.keys().id() + "-4711"),
+          Arrays.copyOf(whole, whole.length - cut));
       assertThat(records.read().sessions()).isEmpty();
     }
   }

@@ -134,12 +134,11 @@ public final class AssignedSession {
   }
 
   /**
-   * The server knows that the session is restored.
-   *
-   * @param isRecorded whether its next process finds the session
+   * The server knows that the session is restored, and its next process finds it; or it is certain
+   * that the session goes on here.
    */
-  public void restored(boolean isRecorded) {
-    recorded = isRecorded;
+  public void restored() {
+    recorded = true;
     // Its window begins when its program can come back, however long the restoration took.
     started.thenAccept(session -> session.transfer().awaitProgram());
     restorationKnown.complete(null);
