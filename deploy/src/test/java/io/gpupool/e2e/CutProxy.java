@@ -13,6 +13,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +36,7 @@ final class CutProxy implements AutoCloseable {
   private final boolean hasFrames;
   private final Predicate<Cut> surroundings;
   private final Set<Link> links = ConcurrentHashMap.newKeySet();
+  private final LongAdder toServer = new LongAdder();
   private volatile ServerSocket listener;
   private volatile CutPlan plan = CutPlan.none();
   private volatile String source = HOST;
@@ -79,6 +81,11 @@ final class CutProxy implements AutoCloseable {
   void swallow(boolean toServer, boolean fromServer) {
     losesRequests = toServer;
     losesAnswers = fromServer;
+  }
+
+  /** Returns how many bytes it has passed on to the server so far. */
+  long bytesToServer() {
+    return toServer.sum();
   }
 
   /** Breaks all connections. */
@@ -202,6 +209,9 @@ final class CutProxy implements AutoCloseable {
         throws IOException {
       if (track == requests ? !losesRequests : !losesAnswers) {
         out.write(buffer, begin, bytes);
+        if (track == requests) {
+          toServer.add(bytes);
+        }
       }
     }
 

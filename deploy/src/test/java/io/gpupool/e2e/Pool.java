@@ -146,9 +146,11 @@ final class Pool implements AutoCloseable {
   private static List<String> command(String host, int port, String gpus, String... options) {
     List<String> command = new ArrayList<>(List.of(Distribution.gpupool().toString(), "server"));
     command.addAll(List.of("--gpus", gpus, "--listen", host));
-    command.addAll(List.of("--control-port", Integer.toString(port), "--data-port", "0"));
-    command.addAll(List.of("--http-port", "0"));
+    command.addAll(List.of("--control-port", Integer.toString(port), "--http-port", "0"));
     command.addAll(Arrays.asList(options));
+    if (!command.contains("--data-port")) {
+      command.addAll(List.of("--data-port", "0"));
+    }
     if (!command.contains("--run-dir")) {
       command.addAll(List.of("--drain-limit", "0s"));
     }
@@ -160,8 +162,9 @@ final class Pool implements AutoCloseable {
     try {
       return new Pool(server, host, certificate);
     } catch (AssertionError e) {
+      String report = server.reportThreads();
       server.close();
-      throw e;
+      throw new AssertionError(report, e);
     }
   }
 

@@ -42,10 +42,25 @@ final class Processes {
     }
   }
 
+  /** Ids of the processes whose command lines have all of these in them. */
+  static List<Long> ofCommand(String... parts) {
+    return ProcessHandle.allProcesses()
+        .map(ProcessHandle::pid)
+        .filter(pid -> {
+          String command = String.join(" ", texts(pid, "cmdline"));
+          return Arrays.stream(parts).allMatch(command::contains);
+        })
+        .toList();
+  }
+
   private static List<String> variables(long pid) {
+    return texts(pid, "environ");
+  }
+
+  private static List<String> texts(long pid, String file) {
     try {
-      byte[] environment = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "environ"));
-      return Arrays.asList(new String(environment, ISO_8859_1).split("\0"));
+      byte[] texts = Files.readAllBytes(Path.of("/proc", Long.toString(pid), file));
+      return Arrays.asList(new String(texts, ISO_8859_1).split("\0"));
     } catch (IOException e) {
       // It has ended meanwhile, or is a zombie.
       return List.of();

@@ -183,6 +183,13 @@ final class Program implements AutoCloseable {
             errors.text());
   }
 
+  /** Returns the same of a JVM, with what its threads do now. */
+  String reportThreads() {
+    signal("QUIT");
+    output.awaitQuiet();
+    return report();
+  }
+
   /** Ends it in order, so that the pool keeps nothing for it, and kills what is left. */
   @Override
   public void close() {

@@ -10,7 +10,9 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -25,6 +27,7 @@ final class RestartedServer implements AutoCloseable {
   private final String gpus;
   private final String[] options;
   private final Path runDirectory;
+  private final StringBuilder formerLogs = new StringBuilder();
   private Pool pool;
 
   private RestartedServer(int port, String gpus, String[] options, Path runDirectory) {
@@ -40,15 +43,15 @@ final class RestartedServer implements AutoCloseable {
    *
    * @param folder of its run directory; the path of a socket in it must be short
    * @param state a folder, or the URL of an etcd
+   * @param more options
    */
-  static RestartedServer start(Path folder, String name, String gpus, String state)
+  static RestartedServer start(Path folder, String name, String gpus, String state, String... more)
       throws IOException {
     Path runDirectory = folder.resolve("run-" + name);
-    return new RestartedServer(
-        FreePort.find(),
-        gpus,
-        new String[] {"--name", name, "--state", state, "--run-dir", runDirectory.toString()},
-        runDirectory);
+    List<String> options = new ArrayList<>(List.of("--name", name, "--state", state));
+    options.addAll(List.of("--run-dir", runDirectory.toString()));
+    options.addAll(List.of(more));
+    return new RestartedServer(FreePort.find(), gpus, options.toArray(String[]::new), runDirectory);
   }
 
   /** Returns the server that runs now. */
@@ -60,6 +63,12 @@ final class RestartedServer implements AutoCloseable {
   void kill() {
     pool.server().kill();
     pool.close();
+    formerLogs.append(pool.server().errors());
+  }
+
+  /** Returns what it has logged, with what its processes that were killed have. */
+  String log() {
+    return formerLogs + pool.server().errors();
   }
 
   /** Ends the server with SIGTERM, as for an upgrade, and waits for its end. */
@@ -101,10 +110,19 @@ final class RestartedServer implements AutoCloseable {
 
   /** Returns the files of sessions and their workers in the run directory. */
   private List<String> ofWorkers() {
+    return files(Pattern.compile("(session|worker)-.*"));
+  }
+
+  /** Returns the names of the records that the server's next process finds of sessions. */
+  List<String> sessionRecords() {
+    return files(Pattern.compile("session-.*"));
+  }
+
+  private List<String> files(Pattern pattern) {
     try (Stream<Path> files = Files.list(runDirectory)) {
       return files
           .map(file -> file.getFileName().toString())
-          .filter(name -> name.startsWith("session-") || name.startsWith("worker-"))
+          .filter(name -> pattern.matcher(name).matches())
           .toList();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
