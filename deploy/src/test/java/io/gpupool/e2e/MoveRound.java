@@ -86,8 +86,7 @@ record MoveRound(
   }
 
   /** Waits until the move has come so far, or is over. */
-  void await(MoveKillSite site, Phase phase, Future<?> moved)
-      throws InterruptedException {
+  void await(MoveKillSite site, Phase phase, Future<?> moved) throws InterruptedException {
     long deadline = System.nanoTime() + PHASE_NANOS;
     while (System.nanoTime() < deadline && !isReached(site, phase, moved)) {
       Thread.sleep(1);

@@ -11,6 +11,7 @@ import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.lifecycle.LeaseUpdates;
 import io.gpupool.server.lease.lifecycle.RoomSignal;
+import io.gpupool.server.lease.move.Defragmenter;
 import io.gpupool.server.lease.move.DrainMoves;
 import io.gpupool.server.lease.move.LeaseMoves;
 import io.gpupool.server.lease.move.ServerKinds;
@@ -61,6 +62,15 @@ final class LeasePlane {
     peers = new PeerServerMonitor(records, capacity.members(), control);
     leases = new LeaseService(store, capacity, control, times, room, peers::noteWork);
     finder = new LeaseFinder(leases, store, capacity.members(), control);
+    moves =
+        new LeaseMoves(
+            store,
+            leases,
+            capacity,
+            control,
+            new ServerKinds.Kind(
+                context.served().backend(), BuildVersion.TEXT, context.served().isMovable()));
+    Defragmenter defragmenter = new Defragmenter(moves, store.moves(), capacity, control);
     queue =
         new LeaseQueue(
             leases,
@@ -72,19 +82,12 @@ final class LeasePlane {
             state
                 .membership()
                 .map(m -> new QueueStore(records, m, context.name(), control))
-                .orElse(null));
+                .orElse(null),
+            defragmenter);
     room.whenFreed(queue::dispatch);
     updates =
         new LeaseUpdates(
             leases, finder, room, records, state.audit(), capacity, context.served().isMps());
-    moves =
-        new LeaseMoves(
-            store,
-            leases,
-            capacity,
-            control,
-            new ServerKinds.Kind(
-                context.served().backend(), BuildVersion.TEXT, context.served().isMovable()));
     suspensions = new LeaseSuspensions(store, control);
     resumptions = new LeaseResumptions(leases, queue, capacity, control);
     drains = new Drains(records, state.audit(), capacity, leases, queue, control, context.name());
@@ -95,6 +98,10 @@ final class LeasePlane {
     history = openHistory(context, leases);
     drains.start();
     new DrainMoves(records, store, moves, capacity, control).start();
+    int movesPerHour = context.options().limits().movesPerHour();
+    if (movesPerHour > 0) {
+      defragmenter.start(queue, movesPerHour);
+    }
   }
 
   private static GpuScheduleTable openTimes(ServerContext context, FormerUsage former)

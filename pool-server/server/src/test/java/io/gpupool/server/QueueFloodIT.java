@@ -36,7 +36,8 @@ class QueueFloodIT {
 
   @Test
   void requestLease_floodOfOneToken_hasHalfOfItsTenantsPlacesAndOthersAreServed() throws Exception {
-    ServerLimits limits = new ServerLimits(SessionLimits.DEFAULT, new QueueLimits(400, PLACES, 16));
+    ServerLimits limits =
+        new ServerLimits(SessionLimits.DEFAULT, new QueueLimits(400, PLACES, 16), 0);
     try (Pool pool = Pool.withTokens(folder.resolve("state"), limits)) {
       String admin = Files.readString(pool.server.adminToken().orElseThrow()).strip();
       Flood flood = new Flood(REQUESTS);

@@ -40,7 +40,8 @@ class SessionFloodIT {
 
   @BeforeAll
   static void start() throws Exception {
-    pool = Pool.withTokens(folder.resolve("state"), new ServerLimits(LIMITS, QueueLimits.DEFAULT));
+    pool =
+        Pool.withTokens(folder.resolve("state"), new ServerLimits(LIMITS, QueueLimits.DEFAULT, 0));
     admin = Files.readString(pool.server.adminToken().orElseThrow()).strip();
   }
 

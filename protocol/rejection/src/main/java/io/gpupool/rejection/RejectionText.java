@@ -108,7 +108,17 @@ public final class RejectionText {
             .collect(Collectors.joining(" and "));
     return largest
         + (holders.isEmpty() ? "" : ", in use by " + holders)
-        + (partitions.isEmpty() ? "" : ", " + partitions);
+        + (partitions.isEmpty() ? "" : ", " + partitions)
+        + moves(reason);
+  }
+
+  private static String moves(NoCapacity reason) {
+    String to =
+        reason.getMovesList().stream()
+            .map(move ->
+                move.getLeaseId() + " has moved to " + move.getServer() + "/" + move.getGpu())
+            .collect(Collectors.joining(", and "));
+    return to.isEmpty() ? "" : "; it fits once " + to;
   }
 
   private static String overQuota(OverQuota reason) {

@@ -111,6 +111,17 @@ class RejectionTextTest {
                 + " reserved for a partition of another tenant");
   }
 
+  @Test
+  void of_requestForWhichLeasesCanMove_saysWhichAndWhere() {
+    RejectionReason.Builder reason = RejectionSamples.of(KindCase.NO_CAPACITY).toBuilder();
+    reason.getNoCapacityBuilder().addMovesBuilder().setLeaseId("L3").setServer("gpu-2").setGpu(1);
+    assertThat(RejectionText.of(reason.build()))
+        .endsWith("75 % compute); it fits once L3 has moved to gpu-2/1");
+    reason.getNoCapacityBuilder().addMovesBuilder().setLeaseId("L4").setServer("gpu-3").setGpu(0);
+    assertThat(RejectionText.of(reason.build()))
+        .endsWith("; it fits once L3 has moved to gpu-2/1, and L4 has moved to gpu-3/0");
+  }
+
   private static PartitionShare partition(String name, int gibibytes) {
     return PartitionShare.newBuilder()
         .setPartition(name)

@@ -8,7 +8,10 @@ import io.gpupool.wire.ByteSize;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Limits of one tenant on a server, and the memory that the server reserves for itself. */
+/**
+ * Limits of one tenant on a server, of the moves by which it makes room, and the memory that the
+ * server reserves for itself.
+ */
 final class LimitOptions {
   @Option(
       names = "--lease-sessions",
@@ -70,6 +73,16 @@ final class LimitOptions {
       })
   private int requests = QueueLimits.DEFAULT.perTenant();
 
+  @Option(
+      names = "--defragment-moves",
+      paramLabel = "N",
+      description = {
+        "leases that may be moved in an hour to make room for requests that wait at this server and"
+            + " fit",
+        "the pool, but no GPU of it (default: 0; the reason of the request names the moves)"
+      })
+  private int moves = ServerLimits.DEFAULT.movesPerHour();
+
   ServerLimits options() {
     return new ServerLimits(
         new SessionLimits(
@@ -81,7 +94,8 @@ final class LimitOptions {
             bytes(workerMemory, SessionLimits.WORKER_BYTES),
             bytes(reservedMemory, SessionLimits.RESERVED_BYTES)),
         new QueueLimits(
-            QueueLimits.DEFAULT.perServer(), requests, QueueLimits.DEFAULT.guaranteed()));
+            QueueLimits.DEFAULT.perServer(), requests, QueueLimits.DEFAULT.guaranteed()),
+        moves);
   }
 
   private static long bytes(@Nullable String text, long otherwise) {

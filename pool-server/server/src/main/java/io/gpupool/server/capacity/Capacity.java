@@ -55,22 +55,29 @@ public final class Capacity {
    * drain, nor on those that are ill.
    */
   public List<Placement.Offer> snapshot() {
-    Set<String> drained = records.all(RecordTypes.DRAINS).keySet();
-    Set<String> ill = records.all(RecordTypes.GPU_FAULTS).keySet();
-    Predicate<Gpu> isOpen =
-        gpu ->
-            members.lives(gpu.server())
-                && !drained.contains(gpu.server())
-                && (ill.isEmpty() || !ill.contains(GpuKey.of(gpu).text()));
-    Stream<Placement.Offer> open =
-        gpus().stream().filter(isOpen).flatMap(gpu -> division(gpu).offers(gpu).stream());
+    Predicate<Gpu> isOpen = open();
     // They come last: the reason why a request waits is to be one that an open GPU has.
     Stream<Placement.Offer> closed =
-        gpus().stream()
-            .filter(isOpen.negate())
-            .flatMap(gpu -> division(gpu).offers(gpu).stream())
-            .map(offer -> offer.without(offer.free()));
-    return Stream.concat(open, closed).toList();
+        offers(isOpen.negate()).map(offer -> offer.without(offer.free()));
+    return Stream.concat(offers(isOpen), closed).toList();
+  }
+
+  /** Every part of every GPU that new leases are granted from, with room or without. */
+  public List<Placement.Offer> openOffers() {
+    return offers(open()).toList();
+  }
+
+  private Predicate<Gpu> open() {
+    Set<String> drained = records.all(RecordTypes.DRAINS).keySet();
+    Set<String> ill = records.all(RecordTypes.GPU_FAULTS).keySet();
+    return gpu ->
+        members.lives(gpu.server())
+            && !drained.contains(gpu.server())
+            && (ill.isEmpty() || !ill.contains(GpuKey.of(gpu).text()));
+  }
+
+  private Stream<Placement.Offer> offers(Predicate<Gpu> wanted) {
+    return gpus().stream().filter(wanted).flatMap(gpu -> division(gpu).offers(gpu).stream());
   }
 
   /** Whether a server grants nothing more. */

@@ -53,7 +53,12 @@ public final class Placement {
           && (requirements.gpus() == 1 || !gpu.isSlice())
           && (requirements.partition() == null
               || Objects.equals(requirements.partition(), partition))
-          && (tenants.isEmpty() || tenants.contains(tenant));
+          && isFor(tenant);
+    }
+
+    /** Whether a tenant may have it. */
+    boolean isFor(String tenant) {
+      return tenants.isEmpty() || tenants.contains(tenant);
     }
 
     public boolean canEverServe(GpuRequirements requirements) {

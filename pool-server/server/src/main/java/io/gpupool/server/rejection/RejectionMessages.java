@@ -59,6 +59,13 @@ final class RejectionMessages {
             .setFreeGpus(full.freeGpus());
     full.holders().forEach(lease -> builder.addHolders(share(lease)));
     full.partitions().forEach(partition -> builder.addPartitions(share(partition)));
+    full.moves()
+        .forEach(move ->
+            builder
+                .addMovesBuilder()
+                .setLeaseId(move.lease())
+                .setServer(move.server())
+                .setGpu(move.ordinal()));
   }
 
   private static void overQuota(

@@ -21,17 +21,20 @@ public sealed interface RejectionReason {
    * @param freeGpus how many of them are free
    * @param holders leases on the GPU of the largest free part
    * @param partitions of that GPU, if the largest free part lies outside them
+   * @param moves of leases that would make room, as few as there are
    */
   record NoCapacity(
       GpuPart largestFree,
       int gpus,
       int freeGpus,
       List<LeaseShare> holders,
-      List<PartitionShare> partitions)
+      List<PartitionShare> partitions,
+      List<LeaseMove> moves)
       implements RejectionReason {
     public NoCapacity {
       holders = List.copyOf(holders);
       partitions = List.copyOf(partitions);
+      moves = List.copyOf(moves);
     }
   }
 
@@ -134,6 +137,9 @@ public sealed interface RejectionReason {
    * @param partition its name; empty unless the caller may see it
    */
   record PartitionShare(String partition, long memoryBytes, double computePercent) {}
+
+  /** A lease, and a GPU to which it can move. */
+  record LeaseMove(String lease, String server, int ordinal) {}
 
   /**
    * A lease's share of a GPU.

@@ -86,11 +86,7 @@ final class Resuming {
               reason -> with.control().execute(() -> fail(session, reason)));
       ArrivingSession arrival =
           new ArrivingSession(
-              session,
-              stream,
-              with.control(),
-              () -> restored(id),
-              reason -> fail(session, reason));
+              session, stream, with.control(), () -> restored(id), reason -> fail(session, reason));
       arriving.put(id, arrival);
       arrival.begin(with.sessions().starts(), Versions.CALL_STREAM_MAX);
     } catch (InvalidRequestException e) {

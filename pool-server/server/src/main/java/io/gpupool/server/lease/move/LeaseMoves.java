@@ -5,12 +5,14 @@ import io.gpupool.runtime.RandomHex;
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.Shortage;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.placement.Defragmentation.LeasePart;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement;
@@ -26,9 +28,13 @@ import io.gpupool.server.rejection.RefusedException;
 import io.gpupool.server.rejection.RejectionReason;
 import io.gpupool.server.state.StateException;
 import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -94,9 +100,8 @@ public final class LeaseMoves {
     List<Offer> alike =
         capacity.snapshot().stream()
             .filter(offer ->
-                isElsewhere(from.gpu(), offer.gpu())
-                    && isAlike(from.gpu(), offer.gpu())
-                    && hasSameDriver(from.gpu(), offer.gpu()))
+                !offer.gpu().server().equals(from.gpu().server())
+                    && canGoOn(from.gpu(), offer.gpu()))
             .toList();
     if (alike.isEmpty()) {
       throw refused(
@@ -111,15 +116,45 @@ public final class LeaseMoves {
     return begin(id, grant, from, place(grant, from, alike, NOBODY, nobody), Principal.POOL);
   }
 
-  private boolean isElsewhere(Gpu from, Gpu gpu) {
-    return !gpu.server().equals(from.server())
-        && capacity.members().lives(gpu.server())
-        && kinds.difference(from.server(), gpu.server()).isEmpty();
+  /** Returns whether sessions of one GPU can go on with another. */
+  boolean canGoOn(Gpu from, Gpu to) {
+    return isAlike(from, to)
+        && hasSameDriver(from, to)
+        && capacity.members().lives(to.server())
+        && kinds.difference(from.server(), to.server()).isEmpty();
+  }
+
+  /** The leases that could be moved now, if there were room. */
+  List<LeasePart> movable() {
+    Map<GpuKey, Gpu> gpus =
+        capacity.gpus().stream()
+            .collect(Collectors.toMap(GpuKey::of, Function.identity(), (one, _) -> one));
+    List<LeasePart> movable = new ArrayList<>();
+    store.forEach((id, grant) -> {
+      Gpu gpu = grant.parts().isEmpty() ? null : gpus.get(grant.parts().getFirst().gpu());
+      if (gpu != null && isMovable(id, grant)) {
+        movable.add(new LeasePart(id, grant.tenant(), part(grant, gpu)));
+      }
+    });
+    return movable;
+  }
+
+  private boolean isMovable(LeaseId id, GrantRecord grant) {
+    try {
+      requireMovable(id, grant);
+      return true;
+    } catch (RefusedException e) {
+      return false;
+    }
   }
 
   private Part part(LeaseId id, GrantRecord grant) throws RefusedException {
+    GpuKey key = grant.parts().getFirst().gpu();
+    return part(grant, capacity.gpu(key).orElseThrow(() -> gone(id, key.server())));
+  }
+
+  private static Part part(GrantRecord grant, Gpu gpu) {
     PartRecord part = grant.parts().getFirst();
-    Gpu gpu = capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu().server()));
     return new Part(gpu, part.partition(), part.share(), part.hard());
   }
 

@@ -48,6 +48,7 @@ public final class LeaseQueue {
    * Makes an empty queue.
    *
    * @param store of the requests that wait at all servers; null: there are no others
+   * @param planner plans the moves of leases that the reason of a request tells
    */
   public LeaseQueue(
       LeaseService leases,
@@ -56,7 +57,8 @@ public final class LeaseQueue {
       Tenants tenants,
       Timers timers,
       QueueLimits limits,
-      @Nullable QueueStore store) {
+      @Nullable QueueStore store,
+      MovePlanner planner) {
     this.leases = leases;
     this.finder = finder;
     this.tenants = tenants;
@@ -64,7 +66,8 @@ public final class LeaseQueue {
     places = new QueuePlaces(limits);
     shared = store == null ? null : new SharedQueue(store, timers);
     answers = new QueueAnswers(leases.metrics(), shared != null);
-    dispatcher = new QueueDispatcher(places, shared, answers, leases, capacity, tenants, timers);
+    dispatcher =
+        new QueueDispatcher(places, shared, answers, leases, capacity, tenants, timers, planner);
   }
 
   /**

@@ -58,7 +58,8 @@ final class QueueDispatcher {
       LeaseService leases,
       Capacity capacity,
       Tenants tenants,
-      Timers timers) {
+      Timers timers,
+      MovePlanner planner) {
     this.places = places;
     this.shared = shared;
     this.answers = answers;
@@ -66,7 +67,7 @@ final class QueueDispatcher {
     this.capacity = capacity;
     this.tenants = tenants;
     this.timers = timers;
-    explainer = new QueueExplainer(capacity, leases);
+    explainer = new QueueExplainer(capacity, leases, planner);
   }
 
   boolean isCrowded() {
@@ -120,7 +121,7 @@ final class QueueDispatcher {
         grant(entry, parts);
       } else if (isHopeless(decision, entry)) {
         remove(entry);
-        answers.refuse(entry, explainer.reason(decision, entry.spec()));
+        answers.refuse(entry, explainer.reason(decision, entry.spec(), Math.max(1, place)));
       } else if (entry.moveTo(position(decision, ++place), timers.nowNanos())) {
         moved.add(entry);
       }
@@ -151,7 +152,7 @@ final class QueueDispatcher {
         decision.request(),
         place,
         decision instanceof Decision.OverQuota,
-        () -> explainer.reason(decision, decision.request().spec()));
+        () -> explainer.reason(decision, decision.request().spec(), place));
   }
 
   private boolean isHopeless(Decision decision, QueueEntry entry) {

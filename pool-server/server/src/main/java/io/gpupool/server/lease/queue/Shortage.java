@@ -6,6 +6,7 @@ import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.Share;
 import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.lease.lifecycle.Lease;
+import io.gpupool.server.placement.Defragmentation;
 import io.gpupool.server.placement.Partition;
 import io.gpupool.server.placement.Placement.Outcome;
 import io.gpupool.server.placement.Placement.Part;
@@ -20,9 +21,21 @@ import java.util.Optional;
 /**
  * A shortage of room for a request. Its reason names nobody whom the caller may not see. Used by
  * the control thread.
+ *
+ * @param moves of leases that would make room
  */
-public record Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
+public record Shortage(
+    Outcome.NoCapacity noCapacity, LeaseSpec spec, List<Defragmentation.Move> moves) {
   private static final int MOST_NAMED = 3;
+
+  public Shortage {
+    moves = List.copyOf(moves);
+  }
+
+  /** Of one for which no lease moves. */
+  public Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
+    this(noCapacity, spec, List.of());
+  }
 
   /** Returns why there is no room: servers drain, or leases have it. */
   public RejectionReason reason(Capacity capacity, Collection<Lease> leases) {
@@ -49,7 +62,12 @@ public record Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
             .toList(),
         noCapacity.best().partition() != null
             ? List.of()
-            : partitions.stream().map(this::share).toList());
+            : partitions.stream().map(this::share).toList(),
+        moves.stream()
+            .map(move ->
+                new RejectionReason.LeaseMove(
+                    move.lease().text(), move.to().server(), move.to().ordinal()))
+            .toList());
   }
 
   private PartitionShare share(Partition partition) {

@@ -14,6 +14,9 @@ import io.gpupool.server.lease.cluster.Drains;
 import io.gpupool.server.lease.cluster.PeerServerMonitor;
 import io.gpupool.server.lease.cluster.Reconciler;
 import io.gpupool.server.lease.model.LeaseHold;
+import io.gpupool.server.lease.move.Defragmenter;
+import io.gpupool.server.lease.move.LeaseMoves;
+import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
 import io.gpupool.server.lease.store.QueueStore;
@@ -55,6 +58,7 @@ public final class Ground {
   public final LeaseStore store;
   public final LeaseService leases;
   public final LeaseFinder finder;
+  public final Defragmenter defragmenter;
   public final LeaseQueue queue;
   public final Drains drains;
   public final @Nullable Membership membership;
@@ -101,6 +105,9 @@ public final class Ground {
         new LeaseService(
             store, capacity, own, GpuScheduleTableTest.table(gpus.size()), room, peers::noteWork);
     finder = new LeaseFinder(leases, store, capacity.members(), own);
+    LeaseMoves moves =
+        new LeaseMoves(store, leases, capacity, own, new ServerKinds.Kind("soft", "1", true));
+    defragmenter = new Defragmenter(moves, store.moves(), capacity, own);
     queue =
         new LeaseQueue(
             leases,
@@ -111,7 +118,8 @@ public final class Ground {
             QueueLimits.DEFAULT,
             Optional.ofNullable(membership)
                 .map(m -> new QueueStore(records, m, server, own))
-                .orElse(null));
+                .orElse(null),
+            defragmenter);
     room.whenFreed(queue::dispatch);
     drains = new Drains(records, audit, capacity, leases, queue, own, server);
     reconciler =
