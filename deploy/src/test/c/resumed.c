@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of several threads, all of whose bytes are checked, for connections that break under it: copies both ways from
-// and to pageable and page-locked memory, launches and events. Arguments: kernels.ptx, and a number of rounds or
-// until-end-of-input.
+// and to pageable and page-locked memory, launches and events. Arguments: kernels.ptx, a number of rounds or
+// until-end-of-input, and how many MiB are written once at first and checked at the end (default: 0). Where many run at
+// once, fewer VALUES and a pause between rounds leave each of them time.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "../../../examples/driver-api/driver.h"
 
-enum { THREADS = 3, COUNT = 300001, BYTES = COUNT * (int)sizeof(unsigned) };
+#ifndef VALUES
+#define VALUES 300001
+#define PAUSE_MICROS 0
+#endif
+
+enum { THREADS = 3, COUNT = VALUES, BYTES = COUNT * (int)sizeof(unsigned) };
 
 static CUfunction increment;
 static CUcontext context;
@@ -75,6 +82,7 @@ static void *run(void *argument) {
   int round = 0;
   for (; rounds > 0 ? round < rounds : !atomic_load(&ended); round++) {
     one_round(thread, (unsigned)round, device, launches, pageable, locked, stream, event);
+    if (PAUSE_MICROS > 0) usleep(PAUSE_MICROS);
   }
   CHECK(cuMemcpyDtoH(&launched, launches, sizeof launched));
   if (launched != (unsigned)round * 50) fail("thread %u: %u launches ran, not %u", thread, launched, round * 50);
@@ -83,11 +91,33 @@ static void *run(void *argument) {
   return NULL;
 }
 
+// Memory of the GPU that has something else in each of its places.
+static CUdeviceptr hold(unsigned *values, size_t bytes) {
+  CUdeviceptr held;
+  for (size_t i = 0; i < bytes / sizeof *values; i++) values[i] = pattern(THREADS, 0, (unsigned)i);
+  CHECK(cuMemAlloc(&held, bytes));
+  CHECK(cuMemcpyHtoD(held, values, bytes));
+  return held;
+}
+
+static void require_held(CUdeviceptr held, unsigned *values, size_t bytes) {
+  memset(values, 0, bytes);
+  CHECK(cuMemcpyDtoH(values, held, bytes));
+  for (size_t i = 0; i < bytes / sizeof *values; i++) {
+    if (values[i] != pattern(THREADS, 0, (unsigned)i)) fail("value %zu of the memory that is held is %u", i, values[i]);
+  }
+}
+
 int main(int argc, char **argv) {
   CUmodule module = driver_start(argc > 1 ? argv[1] : "kernels.ptx");
   rounds = argc <= 2 ? 5 : strcmp(argv[2], "until-end-of-input") == 0 ? 0 : atoi(argv[2]);
   CHECK(cuDevicePrimaryCtxRetain(&context, 0));
   CHECK(cuModuleGetFunction(&increment, module, "increment"));
+  size_t bytes = (argc <= 3 ? 0 : (size_t)atoi(argv[3])) << 20;
+  unsigned *values = bytes > 0 ? malloc(bytes) : NULL;
+  if (bytes > 0 && values == NULL) fail("no memory");
+  CHECK(cuCtxSetCurrent(context));
+  CUdeviceptr held = bytes > 0 ? hold(values, bytes) : 0;
   pthread_t threads[THREADS];
   for (uintptr_t i = 0; i < THREADS; i++) {
     if (pthread_create(&threads[i], NULL, run, (void *)i) != 0) fail("no thread");
@@ -96,6 +126,8 @@ int main(int argc, char **argv) {
   }
   atomic_store(&ended, 1);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  if (bytes > 0) require_held(held, values, bytes);
+  free(values);
   printf("resumed: OK\n");
   return 0;
 }

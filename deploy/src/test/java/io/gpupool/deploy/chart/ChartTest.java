@@ -232,13 +232,22 @@ class ChartTest {
     assertThat(Release.arguments(release.server()))
         .contains(
             "--gpus=all", "--in-flight-bound=4", "--state=/var/lib/gpupool/state", "--kubernetes")
-        .contains("--kubernetes-admin=gpupool-system/gpupool-controller");
+        .contains("--kubernetes-admin=gpupool-system/gpupool-controller", "--drain-move");
+    assertThat(Release.arguments(release.controller())).contains("--drain-move");
     assertThat(Release.container(release.server()).getResources().getLimits())
         .hasEntrySatisfying("nvidia.com/gpu", count -> assertThat(count).hasToString("4"))
         .hasEntrySatisfying("memory", size -> assertThat(size).hasToString("8Gi"));
     StatefulSet servers = release.only(StatefulSet.class, "gpupool-server");
     assertThat(servers.getSpec().getVolumeClaimTemplates()).hasSize(1);
     assertThat(servers.getSpec().getUpdateStrategy().getType()).isEqualTo("OnDelete");
+  }
+
+  @Test
+  void servers_thatDoNotMoveLeases_areDrainedWithoutThat() {
+    Release release = Chart.of(Chart.NEWEST).values("server: {drainMove: false}").release();
+    for (PodSpec pod : List.of(release.server(), release.controller())) {
+      assertThat(Release.arguments(pod)).doesNotContain("--drain-move");
+    }
   }
 
   @Test

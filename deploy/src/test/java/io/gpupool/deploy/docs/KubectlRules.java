@@ -16,12 +16,14 @@ import java.util.Set;
 
 /** Rules for commands of kubectl: known options, and objects that chart or examples have. */
 final class KubectlRules {
-  private static final Set<String> FLAGS = Set.of("-f", "--overwrite", "-A");
+  private static final Set<String> FLAGS =
+      Set.of("-f", "--overwrite", "-A", "--ignore-daemonsets", "--delete-emptydir-data");
   private static final Set<String> VALUED =
       Set.of("-n", "--namespace", "-l", "--selector", "-p", "--type", "--from-literal", "-o");
 
   /** Commands that take the kind of their objects, by the place of the first object. */
-  private static final Set<String> OF_KIND = Set.of("get", "delete", "label", "annotate", "patch");
+  private static final Set<String> OF_KIND =
+      Set.of("get", "delete", "label", "annotate", "patch", "taint");
 
   private static final Map<String, String> KINDS =
       Map.of(
@@ -31,6 +33,7 @@ final class KubectlRules {
           "namespace", "namespace",
           "deployment", "deployment",
           "pvc", "pvc",
+          "node", "node",
           "resourceslices", "resourceslice");
 
   private final DocumentedObjects objects;
@@ -56,6 +59,8 @@ final class KubectlRules {
       case "create" -> checkCreation(arguments.word(1), arguments.word(2));
       case "rollout" -> require(arguments.word(1).equals("restart"), "no command of rollout");
       case "gpupool" -> checkPlugin(arguments);
+      case "cordon", "drain" ->
+          require(arguments.positional().size() < 3, "several words after " + verb);
       default -> {
         require(OF_KIND.contains(verb), "no command of kubectl: " + verb);
         checkOfKind(arguments);

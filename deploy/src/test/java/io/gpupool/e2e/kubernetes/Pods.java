@@ -34,6 +34,20 @@ record Pods(Cluster cluster, String namespace, List<String> program) {
   }
 
   /**
+   * Computes and checks the results until {@link #endInput}, and then prints whether all were
+   * right.
+   */
+  String computesUntilEndOfInput() {
+    return "while ! [ -e /tmp/enough ]; do sleep 1; done"
+        + " | /resumed /kernels.ptx until-end-of-input";
+  }
+
+  /** Has one that {@link #computesUntilEndOfInput} come to its end. */
+  void endInput(String name) {
+    cluster.kubectlPrints("exec", "-n", namespace, name, "--", "sh", "-c", ": > /tmp/enough");
+  }
+
+  /**
    * The specification of a pod of one container.
    *
    * @param gpu what it asks for, of {@code gpupool.io/gpu}

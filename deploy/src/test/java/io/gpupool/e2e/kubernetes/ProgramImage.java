@@ -48,6 +48,20 @@ final class ProgramImage {
       run("gcc", "-O2", "-o", program, source, "-ldl", "-lpthread");
     }
     copy(program, root.resolve("vector_add"));
+    // One that checks all that it computes, for as long as its input is open.
+    Path checked = folder.resolve("resumed");
+    Path checkedSource = Cluster.DEPLOY.resolve("src/test/c/resumed.c");
+    run(
+        "gcc",
+        "-O2",
+        "-DVALUES=3001",
+        "-DPAUSE_MICROS=1000000",
+        "-o",
+        checked,
+        checkedSource,
+        "-ldl",
+        "-lpthread");
+    copy(checked, root.resolve("resumed"));
     copy(EXAMPLES.resolve("driver-api/kernels.ptx"), root.resolve("kernels.ptx"));
     // A program that goes on for as long as it gets lines, and says after each what it has done.
     for (String part : List.of("load", "load.ptx")) {

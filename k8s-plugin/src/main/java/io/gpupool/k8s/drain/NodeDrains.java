@@ -44,6 +44,7 @@ public final class NodeDrains implements AutoCloseable {
   private final ManagedChannel pool;
   private final String set;
   private final String namespace;
+  private final boolean move;
   private final Duration every;
   private final SharedIndexInformer<Node> nodes;
   private final SharedIndexInformer<Pod> pods;
@@ -55,11 +56,17 @@ public final class NodeDrains implements AutoCloseable {
   private String told = "";
 
   private NodeDrains(
-      KubernetesClient client, ManagedChannel pool, String set, String namespace, Duration every) {
+      KubernetesClient client,
+      ManagedChannel pool,
+      String set,
+      String namespace,
+      boolean move,
+      Duration every) {
     this.client = client;
     this.pool = pool;
     this.set = set;
     this.namespace = namespace;
+    this.move = move;
     this.every = every;
     nodes =
         client
@@ -81,11 +88,17 @@ public final class NodeDrains implements AutoCloseable {
    *
    * @param pool with an admin's credentials; not closed with this
    * @param set name of the servers' StatefulSet
+   * @param move whether the servers move their leases to other servers
    * @param every the pause between looks
    */
   public static NodeDrains start(
-      KubernetesClient client, ManagedChannel pool, String set, String namespace, Duration every) {
-    NodeDrains drains = new NodeDrains(client, pool, set, namespace, every);
+      KubernetesClient client,
+      ManagedChannel pool,
+      String set,
+      String namespace,
+      boolean move,
+      Duration every) {
+    NodeDrains drains = new NodeDrains(client, pool, set, namespace, move, every);
     drains.thread.start();
     return drains;
   }
@@ -196,7 +209,7 @@ public final class NodeDrains implements AutoCloseable {
     LOG.info(
         "server {} grants nothing more: its node {} is about to go ({})", server, node, notice);
     try {
-      admin().drainServer(DrainServerRequest.newBuilder().setName(server).build());
+      admin().drainServer(DrainServerRequest.newBuilder().setName(server).setMove(move).build());
       confirmed.put(server, node);
     } catch (StatusRuntimeException e) {
       requireUnknown(e);

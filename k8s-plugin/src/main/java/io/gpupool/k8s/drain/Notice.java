@@ -10,7 +10,7 @@ import java.util.Set;
 
 /** A node's notice that it is about to be taken away or is to get no more work. */
 final class Notice {
-  /** The keys of taints by which various controllers announce a node's end. */
+  /** The keys of taints by which admins and various controllers announce a node's end. */
   private static final Set<String> TAINTS =
       Set.of(
           "ToBeDeletedByClusterAutoscaler",
@@ -19,6 +19,7 @@ final class Notice {
           "aws-node-termination-handler/scheduled-maintenance",
           "aws-node-termination-handler/spot-itn",
           "cloud.google.com/impending-node-termination",
+          "gpupool.io/drain",
           "karpenter.sh/disrupted",
           "karpenter.sh/disruption",
           "node.kubernetes.io/out-of-service");

@@ -10,7 +10,9 @@ import io.fabric8.kubernetes.api.model.StatusBuilder;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
 import io.fabric8.kubernetes.api.model.apps.StatefulSetBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.gpupool.control.v1.AuditLine;
 import io.gpupool.control.v1.DrainServerRequest;
+import io.gpupool.control.v1.ListAuditRequest;
 import io.gpupool.control.v1.ListRequest;
 import io.gpupool.control.v1.PoolAdminGrpc;
 import io.gpupool.control.v1.ServerInfo;
@@ -102,6 +104,18 @@ class NodeDrainsIT {
   }
 
   @Test
+  void nodeOfServer_isTaintedByAnAdmin_serverMovesItsLeases() {
+    taint("node-1", "gpupool.io/drain");
+    soon().until(() -> state().equals("drained"));
+    AuditLine latest =
+        PoolAdminGrpc.newBlockingStub(channel)
+            .listAudit(ListAuditRequest.newBuilder().setLimit(1).build())
+            .getLines(0);
+    assertThat(latest.getAction()).isEqualTo("server.drain");
+    assertThat(latest.getDetail()).isEqualTo("its leases move to other servers");
+  }
+
+  @Test
   void nodeOfServer_isKept_serverIsPutBack() {
     cordon("node-1", true);
     soon().until(() -> state().equals("drained"));
@@ -163,7 +177,7 @@ class NodeDrainsIT {
   }
 
   private void begin() {
-    drains = NodeDrains.start(client, channel, SET, NAMESPACE, Duration.ofMillis(50));
+    drains = NodeDrains.start(client, channel, SET, NAMESPACE, true, Duration.ofMillis(50));
   }
 
   private static ConditionFactory soon() {

@@ -125,6 +125,13 @@ public final class ControllerCommand implements Callable<Integer> {
   private int certificateDays;
 
   @Option(
+      names = "--drain-move",
+      description = {
+        "have servers on nodes that are about to go move their leases to other servers of the pool"
+      })
+  private boolean drainMove;
+
+  @Option(
       names = "--dra",
       description = {
         "serve claims of dynamic resource allocation (Kubernetes 1.34 and later) from the"
@@ -155,6 +162,7 @@ public final class ControllerCommand implements Callable<Integer> {
                 certificates == Certificates.own ? Lifetimes.ofDays(caDays, certificateDays) : null,
                 cluster,
                 LeaseOptions.duration(grace),
+                drainMove,
                 dra ? draPartition : null),
             Environment.port("--webhook-port", webhookPort),
             Environment.port("--health-port", healthPort),

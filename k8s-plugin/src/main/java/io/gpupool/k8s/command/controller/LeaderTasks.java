@@ -47,6 +47,7 @@ final class LeaderTasks implements AutoCloseable {
    * @param release the prefix of the objects' names
    * @param lifetimes of certificates; null: somebody else makes them
    * @param cluster null: the UID of the namespace kube-system
+   * @param drainMove whether servers on nodes that leave move their leases to other servers
    * @param claims the partitions that are set aside for resource claims; null: none are served
    */
   record Plan(
@@ -55,6 +56,7 @@ final class LeaderTasks implements AutoCloseable {
       @Nullable Lifetimes lifetimes,
       @Nullable String cluster,
       Duration grace,
+      boolean drainMove,
       @Nullable String claims) {}
 
   private LeaderTasks(KubernetesClient client, PoolConnections pool, Plan plan) {
@@ -87,7 +89,12 @@ final class LeaderTasks implements AutoCloseable {
       drainsPool = pool.openWhenThere();
       drains =
           NodeDrains.start(
-              client, drainsPool, plan.release() + "-server", plan.namespace(), DRAINS_EVERY);
+              client,
+              drainsPool,
+              plan.release() + "-server",
+              plan.namespace(),
+              plan.drainMove(),
+              DRAINS_EVERY);
       StateChangeLogger changes = new StateChangeLogger(LOG);
       while (leases == null) {
         try {
