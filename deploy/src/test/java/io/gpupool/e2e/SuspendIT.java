@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class SuspendIT {
   private static final int SESSIONS = Integer.getInteger("gpupool.suspend.sessions", 6);
-  private static final int ROUNDS = Integer.getInteger("gpupool.suspend.rounds", 3);
+  private static final int ROUNDS = Integer.getInteger("gpupool.suspend.rounds", 2);
   private static final long GPU_BYTES = 1L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(2);
   private static final Duration PATIENCE = Duration.ofMinutes(30);
@@ -70,7 +70,7 @@ class SuspendIT {
   }
 
   private static void command(Pool pool, String... arguments) {
-    Program.Ended ended = pool.gpupool(arguments);
+    Program.Ended ended = pool.gpupool(LIMIT, arguments);
     assertThat(ended.status()).as(ended.toString()).isZero();
   }
 
@@ -87,7 +87,7 @@ class SuspendIT {
             waking(
                 server.pool(),
                 new String[] {"-m", "512Mi", "--resume-window", "5s"},
-                64,
+                16,
                 "until-end-of-input",
                 200,
                 1)) {
@@ -135,7 +135,7 @@ class SuspendIT {
             waking(
                 server.pool(),
                 new String[] {"-m", "512Mi", "--resume-window", "60s"},
-                64,
+                16,
                 "until-end-of-input",
                 200,
                 5)) {

@@ -460,11 +460,11 @@ final class CallStream {
   }
 
   /**
-   * Looks at the connection now and then; returns for how long there has been none. Any thread may
-   * call it.
+   * Looks at the connection now and then; returns for how long there has been none, unless it was
+   * broken for a pause, after which the window begins anew. Any thread may call it.
    */
   synchronized long watch() {
-    if (released || offered != null && !isGone(offered.fd())) {
+    if (released || interrupted || offered != null && !isGone(offered.fd())) {
       return 0;
     }
     if (goneNanos == 0) {
