@@ -45,7 +45,7 @@ static int input_has_ended(void) {
   return poll(&input, 1, 20) > 0 && read(0, &byte, 1) <= 0;
 }
 
-/** What the round before has left is there; then there is something else. */
+/** Checks the contents that the round before has left, and replaces them. */
 static void one_round(unsigned round, CUdeviceptr *pieces, CUdeviceptr spare, unsigned *host, unsigned *locked,
                       CUstream stream) {
   for (unsigned piece = 0; piece < PIECES; piece++) {
@@ -57,7 +57,7 @@ static void one_round(unsigned round, CUdeviceptr *pieces, CUdeviceptr spare, un
       require(locked, piece, round - 1, words[piece], "piece");
     }
     if (piece == 1 || piece == 3) {
-      // Elsewhere from now on, perhaps.
+      // The new allocation may lie elsewhere.
       CHECK(cuMemFree(pieces[piece]));
       CHECK(cuMemAlloc(&pieces[piece], bytes));
     }

@@ -22,7 +22,7 @@ static struct work *copy_work(const struct stream *stream, enum work_kind kind, 
   return work;
 }
 
-/** Of one context, or from one to another: NULL is the current one. */
+/** Copies within one context, or from one to another: NULL is the current one. */
 static CUresult copy_bytes(struct stream *handle, enum work_kind kind, uint64_t target, const struct context *to,
                            uint64_t source, const struct context *from, uint64_t bytes) {
   struct context *context;

@@ -111,7 +111,7 @@ bool memory_has(CUdeviceptr address, uint64_t bytes, uint32_t device, bool writi
 
 CUresult memory_allocate(uint32_t device, uint64_t bytes, CUdeviceptr *address);
 
-/** The same for a variable of a module, which lies where no other memory does. */
+/** Allocates a variable of a module, which lies where no other memory does. */
 CUresult memory_place(uint32_t device, uint64_t bytes, CUdeviceptr *address);
 
 CUresult memory_free(CUdeviceptr address);

@@ -10,7 +10,7 @@
 
 enum { SMALL_BYTES = 1 << 20, ALIGNMENT = 512, PLACES = BLOCK_BYTES / ALIGNMENT };
 
-/** Where variables of modules lie. */
+/** The first address of variables of modules. */
 #define VARIABLES (24ull << 40)
 
 enum { SHIFTS = 4096 };
@@ -30,7 +30,7 @@ struct slab {
 static struct allocation *allocations;
 static struct slab *slabs;
 
-/** How much of the addresses of variables was used. */
+/** The length of the addresses of variables that were used. */
 static uint64_t variableBytes;
 
 // Blocks

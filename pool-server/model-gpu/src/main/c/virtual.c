@@ -53,14 +53,14 @@ static struct mapping *mapping_at(CUdeviceptr address) {
   return found;
 }
 
-/** Whether a mapping lies in some addresses, as a whole or in part. */
+/** Returns whether a mapping lies in some addresses, as a whole or in part. */
 static bool is_mapped(CUdeviceptr address, uint64_t bytes) {
   const struct mapping *found = mappings;
   while (found && (found->address >= address + bytes || found->address + found->bytes <= address)) found = found->next;
   return found;
 }
 
-/** Whether addresses are the program's to map something at. */
+/** Returns whether the program has reserved these addresses, and may map something there. */
 static bool is_reserved(CUdeviceptr address, uint64_t bytes) {
   const struct reservation *found = reservations;
   while (found && address - found->address >= found->bytes) found = found->next;
@@ -78,7 +78,7 @@ API CUresult cuMemGetAllocationGranularity(size_t *out, const struct properties 
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/** At the addresses that are wanted where they are free, and elsewhere where they are not. */
+/** Reserves the addresses that are wanted, or others where those are taken. */
 API CUresult cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t alignment, CUdeviceptr wanted,
                                  unsigned long long flags) {
   bool good = bytes && bytes % BLOCK_BYTES == 0 && alignment <= BLOCK_BYTES && !(alignment & (alignment - 1)) &&
@@ -94,7 +94,7 @@ API CUresult cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t alignmen
   return api_end(CUDA_SUCCESS);
 }
 
-/** Of a whole reservation, in which nothing is mapped. */
+/** Gives back a whole reservation, in which nothing is mapped. */
 API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
   pthread_mutex_lock(&modelLock);
   struct reservation **at = &reservations, *gone;
@@ -208,7 +208,7 @@ static bool may_anybody(const struct mapping *mapping) {
   return false;
 }
 
-/** Whether there are mappings at all of some addresses. */
+/** Returns whether all of some addresses are mapped. */
 static bool is_all_mapped(CUdeviceptr address, uint64_t bytes) {
   const struct mapping *mapping = mapping_at(address);
   CUdeviceptr end = address + bytes;

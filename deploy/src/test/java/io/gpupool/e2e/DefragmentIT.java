@@ -2,9 +2,7 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
-import io.gpupool.control.v1.SessionInfo;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -20,18 +18,6 @@ class DefragmentIT {
         .start();
   }
 
-  private static void awaitWorking(Pool pool, int programs) {
-    await()
-        .atMost(LIMIT)
-        .untilAsserted(() ->
-            assertThat(pool.sessions())
-                .hasSize(programs)
-                .allSatisfy(session -> {
-                  assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-                  assertThat(session.getCalls()).isPositive();
-                }));
-  }
-
   private static void requireResult(Program program) {
     program.endInput();
     Program.Ended ended = program.awaitEnd(LIMIT);
@@ -43,15 +29,15 @@ class DefragmentIT {
   void request_thatFitsThePoolButNoGpu_getsOneWhenAProgramHasMoved() {
     try (Pool pool = Pool.start("soft:2,mem=1Gi", "--name", "s", "--defragment-moves", "1");
         Program one = running(pool, HALF)) {
-      awaitWorking(pool, 1);
+      pool.awaitWorking(1, 0);
       try (Program other = running(pool, HALF_OF_ANOTHER)) {
-        awaitWorking(pool, 2);
+        pool.awaitWorking(2, 0);
         assertThat(pool.leases())
             .extracting(lease -> lease.getGrants(0).getGrant().getGpu())
             .as("each on a GPU of its own")
             .containsExactlyInAnyOrder(0, 1);
         try (Program large = running(pool, WHOLE)) {
-          awaitWorking(pool, 3);
+          pool.awaitWorking(3, 0);
           assertThat(large.report()).contains("it fits once L").contains(" has moved to s/");
           requireResult(large);
         }

@@ -4,7 +4,6 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.gpupool.control.v1.SessionInfo;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -48,25 +47,6 @@ class LeaseMoveIT {
         .start();
   }
 
-  /** Waits until the program's only session is attached at a place, and has made calls there. */
-  private static void awaitAt(String server, int gpu) {
-    await()
-        .atMost(LIMIT)
-        .untilAsserted(() -> {
-          assertThat(pool.first().leases().getFirst().getGrants(0).getGrant())
-              .satisfies(grant -> {
-                assertThat(grant.getServer()).isEqualTo(server);
-                assertThat(grant.getGpu()).isEqualTo(gpu);
-              });
-          assertThat(pool.first().sessions())
-              .singleElement()
-              .satisfies(session -> {
-                assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-                assertThat(session.getCalls()).isPositive();
-              });
-        });
-  }
-
   private static Program.Ended move(String to) {
     String id = pool.second().leases().getFirst().getId();
     return pool.second().gpupool("lease", "move", id, "--to", to);
@@ -76,12 +56,12 @@ class LeaseMoveIT {
   void program_whoseLeaseMovesAroundThePool_givesItsResults() {
     try (Program program = checked("60s")) {
       await().atMost(LIMIT).until(() -> !pool.second().leases().isEmpty());
-      awaitAt("m0", 0);
+      pool.first().awaitWorkingAt("m0", 0, 0);
       for (String to : List.of("m1/0", "m1/1", "m0/1", "m0/0")) {
         Program.Ended moved = move(to);
         assertThat(moved.status()).as(moved.toString()).isZero();
         assertThat(moved.output()).contains(to).contains(" ms");
-        awaitAt(to.substring(0, 2), Integer.parseInt(to.substring(3)));
+        pool.first().awaitWorkingAt(to.substring(0, 2), Integer.parseInt(to.substring(3)), 0);
       }
       program.endInput();
       Program.Ended ended = program.awaitEnd(LIMIT);
@@ -94,11 +74,11 @@ class LeaseMoveIT {
   void program_whoseLeaseCannotMove_goesOnWhereItIs() {
     try (Program program = checked("0")) {
       await().atMost(LIMIT).until(() -> !pool.second().leases().isEmpty());
-      awaitAt("m0", 0);
+      pool.first().awaitWorkingAt("m0", 0, 0);
       Program.Ended refused = move("m1");
       assertThat(refused.status()).isNotZero();
       assertThat(refused.errors()).contains("has a resume window of 0");
-      awaitAt("m0", 0);
+      pool.first().awaitWorkingAt("m0", 0, 0);
       program.endInput();
       Program.Ended ended = program.awaitEnd(LIMIT);
       assertThat(ended.status()).as(ended.toString()).isZero();

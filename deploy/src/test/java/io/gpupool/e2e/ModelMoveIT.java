@@ -4,7 +4,6 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -71,26 +70,6 @@ class ModelMoveIT {
         .start();
   }
 
-  /** Waits until the program's only session is attached at a place, and has made calls there. */
-  private static void awaitAt(String server, int gpu) {
-    await()
-        .atMost(LIMIT)
-        .untilAsserted(() -> {
-          assertThat(pool().leases())
-              .singleElement()
-              .satisfies(lease -> {
-                assertThat(lease.getGrants(0).getGrant().getServer()).isEqualTo(server);
-                assertThat(lease.getGrants(0).getGrant().getGpu()).isEqualTo(gpu);
-              });
-          assertThat(pool().sessions())
-              .singleElement()
-              .satisfies(session -> {
-                assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-                assertThat(session.getCalls()).isGreaterThan(100);
-              });
-        });
-  }
-
   private static Program.Ended move(String to) {
     return pool().gpupool("lease", "move", pool().leases().getFirst().getId(), "--to", to);
   }
@@ -105,12 +84,12 @@ class ModelMoveIT {
   @Test
   void program_whoseLeaseMovesBetweenServersAndCards_findsEachByteAgain() {
     try (Program program = copies("m0")) {
-      awaitAt("m0", 0);
+      pool().awaitWorkingAt("m0", 0, 100);
       for (String to : List.of("m1/0", "m0/1", "m0/0")) {
         Program.Ended moved = move(to);
         assertThat(moved.status()).as(moved.toString()).isZero();
         assertThat(moved.output()).contains(to).contains(" ms");
-        awaitAt(to.substring(0, 2), Integer.parseInt(to.substring(3)));
+        pool().awaitWorkingAt(to.substring(0, 2), Integer.parseInt(to.substring(3)), 100);
       }
       requireOk(program);
     }
@@ -119,11 +98,11 @@ class ModelMoveIT {
   @Test
   void program_withMemoryOfAPool_goesOnWhereItIs() {
     try (Program program = copies("m0", "pool")) {
-      awaitAt("m0", 0);
+      pool().awaitWorkingAt("m0", 0, 100);
       Program.Ended refused = move("m1");
       assertThat(refused.status()).isNotZero();
       assertThat(refused.errors() + refused.output()).contains("memory from a pool");
-      awaitAt("m0", 0);
+      pool().awaitWorkingAt("m0", 0, 100);
       requireOk(program);
     }
   }
@@ -131,7 +110,7 @@ class ModelMoveIT {
   @Test
   void program_onAServerWithoutTheOption_goesOnWhereItIs() {
     try (Program program = copies("fixed")) {
-      awaitAt("fixed", 0);
+      pool().awaitWorkingAt("fixed", 0, 100);
       Program.Ended refused = move("m1");
       assertThat(refused.status()).isNotZero();
       assertThat(refused.errors())

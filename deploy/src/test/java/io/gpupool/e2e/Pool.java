@@ -39,6 +39,8 @@ final class Pool implements AutoCloseable {
   /** The time within which leases are gone whose programs have ended. */
   static final Duration IDLE = Duration.ofSeconds(20);
 
+  private static final Duration WORKING = Duration.ofMinutes(2);
+
   /** The variable that says where servers take call streams of this machine. */
   static final String LOCAL_SOCKET = "GPUPOOL_LOCAL_SOCKET";
 
@@ -256,6 +258,38 @@ final class Pool implements AutoCloseable {
         .pollInterval(Duration.ofMillis(20))
         .pollInSameThread()
         .untilAsserted(() -> assertThat(leases()).isEmpty());
+  }
+
+  /** Waits until there are so many sessions, all attached and with more calls than that. */
+  void awaitWorking(int count, long calls) {
+    await().atMost(WORKING).untilAsserted(() -> requireWorking(count, calls));
+  }
+
+  /**
+   * Waits until the pool's only lease has a GPU, and its only session is attached and has made more
+   * calls there than that.
+   */
+  void awaitWorkingAt(String server, int gpu, long calls) {
+    await()
+        .atMost(WORKING)
+        .untilAsserted(() -> {
+          assertThat(leases())
+              .singleElement()
+              .satisfies(lease -> {
+                assertThat(lease.getGrants(0).getGrant().getServer()).isEqualTo(server);
+                assertThat(lease.getGrants(0).getGrant().getGpu()).isEqualTo(gpu);
+              });
+          requireWorking(1, calls);
+        });
+  }
+
+  private void requireWorking(int count, long calls) {
+    assertThat(sessions())
+        .hasSize(count)
+        .allSatisfy(session -> {
+          assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
+          assertThat(session.getCalls()).isGreaterThan(calls);
+        });
   }
 
   PoolGrpc.PoolBlockingStub stub() {

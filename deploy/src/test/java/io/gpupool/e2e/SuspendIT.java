@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.LeaseInfo;
-import io.gpupool.control.v1.SessionInfo;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,18 +49,6 @@ class SuspendIT {
                 .satisfies(lease -> assertThat(lease.getState()).isEqualTo(state)));
   }
 
-  private static void awaitWork(Pool pool) {
-    await()
-        .atMost(LIMIT)
-        .untilAsserted(() ->
-            assertThat(pool.sessions())
-                .singleElement()
-                .satisfies(session -> {
-                  assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-                  assertThat(session.getCalls()).isPositive();
-                }));
-  }
-
   private static void requireResult(Program program) {
     program.endInput();
     Program.Ended ended = program.awaitEnd(PATIENCE);
@@ -92,7 +79,7 @@ class SuspendIT {
                 200,
                 1)) {
       Pool pool = server.pool();
-      awaitWork(pool);
+      pool.awaitWorking(1, 0);
       String id = pool.leases().getFirst().getId();
       command(pool, "lease", "suspend", id);
       awaitState(pool, LeaseInfo.State.STATE_SUSPENDED);
@@ -102,7 +89,7 @@ class SuspendIT {
       assertThat(program.isAlive()).as(program.report()).isTrue();
       assertThat(pool.gpupool("lease", "suspend", id).errors()).contains("is suspended already");
       command(pool, "lease", "resume", id);
-      awaitWork(pool);
+      pool.awaitWorking(1, 0);
       assertThat(images()).isEmpty();
       requireResult(program);
       server.awaitNothingLeft(GPU_BYTES);
@@ -139,7 +126,7 @@ class SuspendIT {
                 "until-end-of-input",
                 200,
                 5)) {
-      awaitWork(server.pool());
+      server.pool().awaitWorking(1, 0);
       String id = server.pool().leases().getFirst().getId();
       command(server.pool(), "lease", "suspend", id);
       server.kill();
@@ -147,7 +134,7 @@ class SuspendIT {
       awaitState(server.pool(), LeaseInfo.State.STATE_SUSPENDED);
       assertThat(server.pool().freeBytes()).isEqualTo(GPU_BYTES);
       command(server.pool(), "lease", "resume", id);
-      awaitWork(server.pool());
+      server.pool().awaitWorking(1, 0);
       requireResult(program);
       server.awaitNothingLeft(GPU_BYTES);
     }
@@ -164,7 +151,7 @@ class SuspendIT {
                 "until-end-of-input",
                 200,
                 7)) {
-      awaitWork(server.pool());
+      server.pool().awaitWorking(1, 0);
       command(server.pool(), "lease", "suspend", server.pool().leases().getFirst().getId());
       program.kill();
       server.awaitNothingLeft(GPU_BYTES);
@@ -183,7 +170,7 @@ class SuspendIT {
                 "until-end-of-input",
                 200,
                 9)) {
-      awaitWork(server.pool());
+      server.pool().awaitWorking(1, 0);
       Program.Ended refused =
           server.pool().gpupool("lease", "suspend", server.pool().leases().getFirst().getId());
       assertThat(refused.status()).isNotZero();

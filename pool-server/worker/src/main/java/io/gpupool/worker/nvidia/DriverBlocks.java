@@ -17,9 +17,8 @@ final class DriverBlocks implements BlockMapper {
 
   /* CUmemAccessDesc: CUmemLocation, i32 flags. */
   private static final int ACCESS_BYTES = 12;
-  private static final int ACCESS_DEVICE = 4;
-  private static final int ACCESS_FLAGS = 8;
-  private static final int READ_WRITE = 3;
+  static final int ACCESS_DEVICE = 4;
+  static final int ACCESS_FLAGS = 8;
 
   private static final int LOCATION_DEVICE = 1;
   private static final int MINIMUM_GRANULARITY = 0;
@@ -41,7 +40,7 @@ final class DriverBlocks implements BlockMapper {
     Memory.putInt(prop + PROP_LOCATION, device);
     Memory.putInt(access, LOCATION_DEVICE);
     Memory.putInt(access + ACCESS_DEVICE, device);
-    Memory.putInt(access + ACCESS_FLAGS, READ_WRITE);
+    Memory.putInt(access + ACCESS_FLAGS, BlockMapper.READ_WRITE);
   }
 
   /** Reserves the addresses of movable memory; returns why there are none, if so. */

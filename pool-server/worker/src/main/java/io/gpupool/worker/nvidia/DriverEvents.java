@@ -2,6 +2,7 @@
 package io.gpupool.worker.nvidia;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
@@ -10,7 +11,6 @@ import java.util.Map;
 
 /** Timing events of NVIDIA's driver, kept for the next batch. Any thread may use them. */
 final class DriverEvents implements TimingEvents {
-  private static final int NOT_READY = 600;
   private static final double NANOS_PER_MILLI = 1e6;
 
   private final NvidiaContexts driver;
@@ -50,7 +50,7 @@ final class DriverEvents implements TimingEvents {
 
   @Override
   public boolean isReached(long event) {
-    return driver.cuEventQuery(event) != NOT_READY;
+    return driver.cuEventQuery(event) != CudaResult.NOT_READY;
   }
 
   @Override

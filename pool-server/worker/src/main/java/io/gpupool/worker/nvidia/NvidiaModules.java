@@ -15,10 +15,6 @@ abstract class NvidiaModules extends NvidiaMovable {
   private static final int CAPABILITY_MAJOR = 75;
   private static final int CAPABILITY_MINOR = 76;
 
-  /* CUmemAccessDesc: CUmemLocation, i32 flags. */
-  private static final int ACCESS_DEVICE = 4;
-  private static final int ACCESS_FLAGS = 8;
-
   NvidiaModules(String libnvml, long contextBytes, GpuGate.Limits limits) {
     super(libnvml, contextBytes, limits);
   }
@@ -54,8 +50,8 @@ abstract class NvidiaModules extends NvidiaMovable {
   public int cuMemSetAccess(long ptr, long size, long desc, long count) {
     int result = super.cuMemSetAccess(ptr, size, desc, count);
     MovableMemory mine = noting(result);
-    if (mine != null && Memory.getInt(desc + ACCESS_DEVICE) == mine.gpu()) {
-      mine.accessSet(ptr, size, Memory.getInt(desc + ACCESS_FLAGS));
+    if (mine != null && Memory.getInt(desc + DriverBlocks.ACCESS_DEVICE) == mine.gpu()) {
+      mine.accessSet(ptr, size, Memory.getInt(desc + DriverBlocks.ACCESS_FLAGS));
     }
     return result;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.nvidia.memory.MovableMemory;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
@@ -14,7 +15,6 @@ import org.jspecify.annotations.Nullable;
  * can have in another process, too. A driver's own allocations have addresses of its choice.
  */
 abstract class NvidiaMovable extends NvidiaContexts {
-  private static final int NOT_READY = 600;
   private static final int PITCH_BYTES = 512;
 
   private final LiveContexts contexts = new LiveContexts();
@@ -174,7 +174,7 @@ abstract class NvidiaMovable extends NvidiaContexts {
     }
     // Of a context that has failed, as it answers itself.
     int state = super.cuStreamQuery(0);
-    return state != 0 && state != NOT_READY
+    return state != 0 && state != CudaResult.NOT_READY
         ? state
         : mine.allocate(dptr, bytesize, contexts.home(currentContext(), mine.gpu()));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.MemoryRange;
 import io.gpupool.cuda.MemoryWindow;
 import io.gpupool.cuda.Ops;
@@ -18,7 +19,6 @@ import java.util.Optional;
  * the session is made again; what it cannot give back is named.
  */
 final class NvidiaRelocation implements Relocation {
-  private static final int INVALID_VALUE = 1;
 
   private final NvidiaEvents driver;
 
@@ -133,7 +133,7 @@ final class NvidiaRelocation implements Relocation {
   public int stage(long address, long lengthBytes) {
     MovableMemory memory = driver.movable();
     if (memory == null) {
-      return INVALID_VALUE;
+      return CudaResult.INVALID_VALUE;
     }
     int result = driver.contexts().any(memory.gpu()).isPresent() ? 0 : retain(memory.gpu());
     return result == 0 ? memory.stage(address, lengthBytes) : result;

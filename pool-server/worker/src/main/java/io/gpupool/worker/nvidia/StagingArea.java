@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.OptionalLong;
@@ -11,7 +12,6 @@ import java.util.OptionalLong;
  */
 final class StagingArea {
   private static final int NON_BLOCKING = 1;
-  private static final int INVALID_CONTEXT = 201;
 
   private final NvidiaMovable driver;
   private final int gpu;
@@ -54,7 +54,7 @@ final class StagingArea {
     long before = driver.currentContext();
     OptionalLong any = context != 0 ? OptionalLong.of(context) : driver.contexts().any(gpu);
     if (any.isEmpty()) {
-      return INVALID_CONTEXT;
+      return CudaResult.INVALID_CONTEXT;
     }
     int result = driver.cuCtxSetCurrent(any.getAsLong());
     if (result == 0 && context == 0) {

@@ -2,6 +2,7 @@
 package io.gpupool.worker.nvidia;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -11,7 +12,6 @@ import java.util.function.LongConsumer;
 
 /** Allocations that are to be freed once a stream has come to a place. Any thread may use it. */
 final class StreamOrderedFrees {
-  private static final int NOT_READY = 600;
   private static final int DISABLE_TIMING = 2;
 
   private final NvidiaContexts driver;
@@ -58,7 +58,7 @@ final class StreamOrderedFrees {
     for (Iterator<Pending> all = pending.iterator(); all.hasNext(); ) {
       Pending next = all.next();
       if (driver.cuCtxSetCurrent(next.context) == 0
-          && driver.cuEventQuery(next.event) != NOT_READY) {
+          && driver.cuEventQuery(next.event) != CudaResult.NOT_READY) {
         int ignored = driver.cuEventDestroy_v2(next.event);
         reached.add(next.address);
         all.remove();

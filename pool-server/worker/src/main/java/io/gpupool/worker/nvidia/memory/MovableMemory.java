@@ -2,6 +2,7 @@
 package io.gpupool.worker.nvidia.memory;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.MemoryRange;
 import io.gpupool.worker.os.Memory;
 import java.util.ArrayList;
@@ -16,7 +17,7 @@ import java.util.OptionalLong;
  * held while memory comes and goes, and may be held so that none goes.
  */
 public final class MovableMemory {
-  /** Where the range begins: at an address that no driver, and no program, takes by itself. */
+  /** The beginning of the range: an address that no driver, and no program, takes by itself. */
   public static final long BASE = 0x2000_0000_0000L;
 
   /** The length of the range. */
@@ -24,8 +25,6 @@ public final class MovableMemory {
 
   /** The blocks in which memory is mapped. */
   public static final long BLOCK_BYTES = PlacedMemory.BLOCK_BYTES;
-
-  private static final int INVALID_VALUE = 1;
 
   private static final long HALF_BYTES = SPACE_BYTES / 2;
 
@@ -197,7 +196,7 @@ public final class MovableMemory {
   public synchronized int stage(long address, long lengthBytes) {
     boolean isOfRange =
         address >= BASE && lengthBytes > 0 && lengthBytes <= BASE + HALF_BYTES - address;
-    return isOfRange ? memory.stage(address, lengthBytes) : INVALID_VALUE;
+    return isOfRange ? memory.stage(address, lengthBytes) : CudaResult.INVALID_VALUE;
   }
 
   /** The bytes that are staged, and not allocated yet. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia.memory;
 
+import io.gpupool.cuda.CudaResult;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,13 +20,12 @@ final class PlacedMemory {
 
   private static final long SMALL_BYTES = 1 << 20;
   private static final long STEP_BYTES = 512;
-  private static final int OUT_OF_MEMORY = 2;
 
   private final BlockMapper mapper;
   private final FreeAddresses addresses;
   private final TreeMap<Long, Chunk> chunks = new TreeMap<>();
 
-  /** Of those, the ones for small allocations. */
+  /** The chunks for small allocations, among those. */
   private final TreeMap<Long, Chunk> shared = new TreeMap<>();
 
   private final Map<Long, Allocation> allocations = new HashMap<>();
@@ -67,7 +67,7 @@ final class PlacedMemory {
     final long address;
     final long lengthBytes;
 
-    /** What was mapped at a time. */
+    /** The lengths of its mappings, by address. */
     final TreeMap<Long, Long> mapped = new TreeMap<>();
 
     /** The free addresses of one for small allocations. */
@@ -99,12 +99,12 @@ final class PlacedMemory {
       }
     }
     if (lengthBytes > Long.MAX_VALUE - BLOCK_BYTES) {
-      return new Outcome(OUT_OF_MEMORY, 0);
+      return new Outcome(CudaResult.OUT_OF_MEMORY, 0);
     }
     OptionalLong place = addresses.take(whole(lengthBytes, BLOCK_BYTES), BLOCK_BYTES);
     return place.isPresent()
         ? allocateIn(place.getAsLong(), place.getAsLong(), wanted)
-        : new Outcome(OUT_OF_MEMORY, 0);
+        : new Outcome(CudaResult.OUT_OF_MEMORY, 0);
   }
 
   /** Allocates memory at an address that an allocation of this length has had. */
@@ -115,13 +115,13 @@ final class PlacedMemory {
     if (there != null) {
       return there.free != null && there.free.takeAt(address, wanted.takenBytes())
           ? add(address, wanted)
-          : new Outcome(OUT_OF_MEMORY, 0);
+          : new Outcome(CudaResult.OUT_OF_MEMORY, 0);
     }
     boolean fits =
         lengthBytes <= Long.MAX_VALUE - BLOCK_BYTES
             && (wanted.isSmall() || start == address)
             && addresses.takeAt(start, whole(lengthBytes, BLOCK_BYTES));
-    return fits ? allocateIn(start, address, wanted) : new Outcome(OUT_OF_MEMORY, 0);
+    return fits ? allocateIn(start, address, wanted) : new Outcome(CudaResult.OUT_OF_MEMORY, 0);
   }
 
   /** Makes the chunk for an allocation, at addresses that were taken. */
@@ -129,7 +129,7 @@ final class PlacedMemory {
     Chunk chunk = new Chunk(start, whole(wanted.lengthBytes, BLOCK_BYTES), wanted.isSmall());
     int result = map(chunk);
     if (result == 0 && chunk.free != null && !chunk.free.takeAt(address, wanted.takenBytes())) {
-      result = OUT_OF_MEMORY;
+      result = CudaResult.OUT_OF_MEMORY;
     }
     if (result != 0) {
       end(chunk);

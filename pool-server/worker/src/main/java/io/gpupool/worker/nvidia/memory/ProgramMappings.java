@@ -10,9 +10,6 @@ import java.util.TreeMap;
  * are. Guarded by its user.
  */
 final class ProgramMappings {
-  /** CU_MEM_ACCESS_FLAGS_PROT_READWRITE. */
-  private static final int BOTH = 3;
-
   private static final int NOT_SET = -1;
 
   private final FreeAddresses addresses;
@@ -77,7 +74,8 @@ final class ProgramMappings {
   /** Returns what cannot be read, or written again, if there is such a thing. */
   Optional<String> fixed() {
     return mappings.values().stream()
-            .anyMatch(mapping -> mapping.access != BOTH && mapping.access != NOT_SET)
+            .anyMatch(
+                mapping -> mapping.access != BlockMapper.READ_WRITE && mapping.access != NOT_SET)
         ? Optional.of("a mapping that its GPU may not read and write")
         : Optional.empty();
   }
@@ -85,7 +83,7 @@ final class ProgramMappings {
   /** Returns the mappings that can be read, by address. */
   TreeMap<Long, Mapping> readable() {
     TreeMap<Long, Mapping> readable = new TreeMap<>(mappings);
-    readable.values().removeIf(mapping -> mapping.access != BOTH);
+    readable.values().removeIf(mapping -> mapping.access != BlockMapper.READ_WRITE);
     return readable;
   }
 }
