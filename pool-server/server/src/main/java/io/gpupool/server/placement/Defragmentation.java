@@ -21,7 +21,7 @@ import java.util.function.BiPredicate;
  * make room for another that moves.
  */
 public final class Defragmentation {
-  /** As many leases may move for one request. */
+  /** The most leases that move for one request. */
   public static final int MAX_MOVES = 3;
 
   private static final int MAX_GPUS = 8;
@@ -56,8 +56,8 @@ public final class Defragmentation {
   /** A lease that is to move to a GPU. */
   public record Move(LeaseId lease, Gpu to) {}
 
-  /** An offer, what it lacks for the request, and the leases on it that can move. */
-  private record Gap(Offer offer, Share lacking, List<LeasePart> leases) {
+  /** An offer, and its shortfall for a request. */
+  private record Gap(Offer offer, Share lacking) {
     /** The part of the offer that is lacking; the larger of memory and compute. */
     double part() {
       return Math.max(
@@ -65,6 +65,9 @@ public final class Defragmentation {
           (double) lacking.computeBasisPoints() / offer.whole().computeBasisPoints());
     }
   }
+
+  /** The leases that can move away from an offer, the largest first, and the offers for them. */
+  private record Choice(Share lacking, List<LeasePart> leases, List<Offer> targets) {}
 
   /** Moves that make room. */
   private record Plan(List<Move> moves, long memoryBytes) {}
@@ -74,12 +77,12 @@ public final class Defragmentation {
     if (requirements.gpus() != 1) {
       return List.of();
     }
-    List<Gap> gaps = gaps(requirements, tenant);
+    List<Choice> choices = choices(requirements, tenant);
     for (int count = 1; count <= MAX_MOVES; count++) {
       int moves = count;
       Optional<Plan> best =
-          gaps.stream()
-              .flatMap(gap -> plans(gap, moves).stream())
+          choices.stream()
+              .flatMap(choice -> plans(choice, moves).stream())
               .min(Comparator.comparingLong(Plan::memoryBytes));
       if (best.isPresent()) {
         return best.get().moves();
@@ -88,15 +91,16 @@ public final class Defragmentation {
     return List.of();
   }
 
-  private List<Gap> gaps(GpuRequirements requirements, String tenant) {
+  /** Returns those of the offers that lack least. */
+  private List<Choice> choices(GpuRequirements requirements, String tenant) {
     Selection selection = new Selection(requirements.selectors());
     return snapshot.stream()
         .filter(offer -> offer.suits(requirements, tenant, selection))
         .filter(offer -> offer.canEverServe(requirements))
-        .map(offer ->
-            new Gap(offer, requirements.shareOf(offer).less(offer.free()), leasesOn(offer)))
+        .map(offer -> new Gap(offer, requirements.shareOf(offer).less(offer.free())))
         .sorted(Comparator.comparingDouble(Gap::part))
         .limit(MAX_GPUS)
+        .map(gap -> new Choice(gap.lacking(), leasesOn(gap.offer()), targets(gap.offer())))
         .toList();
   }
 
@@ -112,19 +116,22 @@ public final class Defragmentation {
     return Comparator.comparingLong(lease -> lease.share().memoryBytes());
   }
 
+  /** Returns the offers to which leases on an offer can move, those with most memory first. */
+  private List<Offer> targets(Offer from) {
+    return snapshot.stream()
+        .filter(offer ->
+            !offer.gpu().equals(from.gpu())
+                && Objects.equals(offer.partition(), from.partition())
+                && canMove.test(from.gpu(), offer.gpu()))
+        .sorted(Comparator.comparingLong((Offer offer) -> -offer.free().memoryBytes()))
+        .limit(MAX_TARGETS)
+        .toList();
+  }
+
   /** Returns the plans of exactly so many moves. */
-  private List<Plan> plans(Gap gap, int count) {
-    List<Offer> targets =
-        snapshot.stream()
-            .filter(offer ->
-                !offer.gpu().equals(gap.offer().gpu())
-                    && Objects.equals(offer.partition(), gap.offer().partition())
-                    && canMove.test(gap.offer().gpu(), offer.gpu()))
-            .sorted(Comparator.comparingLong((Offer offer) -> -offer.free().memoryBytes()))
-            .limit(MAX_TARGETS)
-            .toList();
+  private static List<Plan> plans(Choice of, int count) {
     List<Plan> found = new ArrayList<>();
-    choose(gap.leases(), count, gap.lacking(), List.of(), targets, found);
+    choose(of.leases(), count, of.lacking(), List.of(), of.targets(), found);
     return found;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.records;
 
+import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.gpu.GpuKey;
 import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.gpu.Share;
@@ -9,7 +10,9 @@ import io.gpupool.server.identity.LeasePod;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.limits.LeaseLimits;
+import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.state.Transaction;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -41,6 +44,11 @@ public record GrantRecord(
     parts = List.copyOf(parts);
   }
 
+  /** Returns the record of a lease that is not ending, if there is one. */
+  public static Optional<GrantRecord> living(Transaction transaction, LeaseId id) {
+    return transaction.get(RecordTypes.GRANTS, id.text()).filter(found -> !found.isEnding());
+  }
+
   /** A part of one GPU, recorded whether the GPU is there or not. */
   public record PartRecord(
       GpuKey gpu, @Nullable String partition, Share share, boolean hard, int milliGpus) {
@@ -52,6 +60,11 @@ public record GrantRecord(
           part.share(),
           part.hard(),
           ResourceUsage.milliGpus(part.gpu(), part.share()));
+    }
+
+    /** Returns the part of its GPU, which is there. */
+    public Part on(Gpu found) {
+      return new Part(found, partition, share, hard);
     }
 
     /** Returns the same part of the GPU with nothing in it, as a suspended lease has it. */

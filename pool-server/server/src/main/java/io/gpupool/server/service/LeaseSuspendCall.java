@@ -11,7 +11,6 @@ import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.suspend.LeaseSuspensions;
 import io.gpupool.server.placement.LeaseId;
-import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.SuspensionRecord;
 import io.gpupool.server.records.SuspensionRecord.Phase;
 import io.gpupool.server.rejection.RefusedException;
@@ -43,10 +42,10 @@ public record LeaseSuspendCall(
           suspensions.begin(
               request.getLeaseId(), request.getWakesOnCall(), AuthInterceptor.principal());
       LeaseId id = new LeaseId(request.getLeaseId());
-      sessions.whenReached(
+      sessions.whenNoLonger(
           id,
           begun.id(),
-          record -> record.filter(LeaseSuspendCall::isUnderWay).isEmpty(),
+          LeaseSuspendCall::isUnderWay,
           SUSPEND_LIMIT_MILLIS,
           record -> answerSuspend(id, record.orElse(null), reply));
     } catch (RefusedException e) {
@@ -76,14 +75,7 @@ public record LeaseSuspendCall(
             .setSessions(suspended.sessions().size())
             .setBytes(suspended.result().bytes());
     Optional<Gpu> gpu = capacity.gpu(suspended.part().gpu());
-    gpu.ifPresent(found ->
-        answer.setFreed(
-            directory.grant(
-                new Part(
-                    found,
-                    suspended.part().partition(),
-                    suspended.part().share(),
-                    suspended.part().hard()))));
+    gpu.ifPresent(found -> answer.setFreed(directory.grant(suspended.part().on(found))));
     Replies.answer(reply, answer.build());
   }
 
@@ -92,10 +84,10 @@ public record LeaseSuspendCall(
       SuspensionRecord suspension =
           suspensions.resume(request.getLeaseId(), AuthInterceptor.principal());
       LeaseId id = new LeaseId(request.getLeaseId());
-      sessions.whenReached(
+      sessions.whenNoLonger(
           id,
           suspension.id(),
-          Optional::isEmpty,
+          _ -> true,
           Math.clamp(request.getWaitMillis(), 0, MAX_WAIT_MILLIS),
           record -> answerResume(id, suspension, record.orElse(null), reply));
     } catch (RefusedException e) {

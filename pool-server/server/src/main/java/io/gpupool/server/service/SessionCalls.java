@@ -190,10 +190,10 @@ public final class SessionCalls {
     }
     sessions
         .suspensions()
-        .whenReached(
+        .whenNoLonger(
             lease.id(),
             suspension.id(),
-            record -> record.filter(SuspensionRecord::isSaved).isEmpty(),
+            SuspensionRecord::isSaved,
             RESUME_WAIT_MILLIS,
             record ->
                 record

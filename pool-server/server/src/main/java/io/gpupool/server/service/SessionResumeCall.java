@@ -24,6 +24,7 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The call by which a program gets the key to one more connection. Runs on the control thread.
@@ -54,7 +55,14 @@ record SessionResumeCall(
               .filter(_ -> request.getCanSuspend())
               .flatMap(lease -> sessions.suspensions().saving(lease.id()));
       if (saving.isPresent()) {
-        awaitSaved(request, reply, principal, leaving.get().id(), saving.get());
+        // The program need not come back within its resume window meanwhile.
+        await(
+            request,
+            reply,
+            principal,
+            leaving.get().id(),
+            saving.get(),
+            SuspensionRecord::isSaving);
         return;
       }
       if (leaving.isPresent()) {
@@ -103,38 +111,29 @@ record SessionResumeCall(
     if (request.getWake() && session.suspension().wakesOnCall()) {
       sessions.suspensions().want(lease, principal);
     }
-    sessions
-        .suspensions()
-        .whenReached(
-            lease,
-            session.suspension().id(),
-            record -> record.filter(SuspensionRecord::isSaved).isEmpty(),
-            Math.clamp(Integer.toUnsignedLong(request.getWaitMillis()), 0, MAX_WAIT_MILLIS),
-            record ->
-                record
-                    .filter(SuspensionRecord::isSaved)
-                    .ifPresentOrElse(
-                        still -> answerSuspended(reply, lease, still),
-                        () -> resumeLater(request, reply, principal)));
+    await(request, reply, principal, lease, session.suspension(), SuspensionRecord::isSaved);
   }
 
-  /** The program need not come back within its resume window meanwhile. */
-  private void awaitSaved(
+  /**
+   * Answers when something is not true of a suspension any more, or when the caller's wait ends.
+   */
+  private void await(
       ResumeSessionRequest request,
       StreamObserver<ResumeSessionReply> reply,
       Principal principal,
       LeaseId lease,
-      SuspensionRecord suspension) {
+      SuspensionRecord suspension,
+      Predicate<SuspensionRecord> lasts) {
     sessions
         .suspensions()
-        .whenReached(
+        .whenNoLonger(
             lease,
             suspension.id(),
-            record -> record.filter(SuspensionRecord::isSaving).isEmpty(),
+            lasts,
             Math.clamp(Integer.toUnsignedLong(request.getWaitMillis()), 0, MAX_WAIT_MILLIS),
             record ->
                 record
-                    .filter(SuspensionRecord::isSaving)
+                    .filter(lasts)
                     .ifPresentOrElse(
                         still -> answerSuspended(reply, lease, still),
                         () -> resumeLater(request, reply, principal)));

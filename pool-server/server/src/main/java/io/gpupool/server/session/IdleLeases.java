@@ -29,6 +29,7 @@ final class IdleLeases {
   private final LeaseService leases;
   private final Sessions sessions;
   private final Timers timers;
+  private final LeaseSuspensions suspensions;
 
   /** The suspensions that were begun here, and the idle time for which. */
   private final Map<LeaseId, Begun> begun = new HashMap<>();
@@ -40,6 +41,7 @@ final class IdleLeases {
     this.leases = leases;
     this.sessions = sessions;
     this.timers = timers;
+    suspensions = new LeaseSuspensions(leases.store(), timers);
   }
 
   /** Returns the time for which the programs of a lease must be idle when it is suspended. */
@@ -92,10 +94,7 @@ final class IdleLeases {
       return;
     }
     try {
-      String id =
-          new LeaseSuspensions(leases.store(), timers)
-              .begin(lease.id().text(), true, Principal.POOL)
-              .id();
+      String id = suspensions.begin(lease.id().text(), true, Principal.POOL).id();
       begun.put(lease.id(), new Begun(id, idleMillis, timers.nowNanos()));
       LOG.info("lease {} has been idle for {} s", lease.id(), idleMillis / 1000);
     } catch (RefusedException | StateException e) {

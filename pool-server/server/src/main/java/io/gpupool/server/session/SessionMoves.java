@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.control.CoalescedTask;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.store.MoveStore;
@@ -16,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
@@ -34,7 +34,6 @@ public final class SessionMoves {
   private final Arrivals arrivals;
   private final List<Waiter> waiters = new ArrayList<>();
   private final List<Settling> settling = new ArrayList<>();
-  private final AtomicBoolean isPlanned = new AtomicBoolean();
 
   /** A caller that waits for the end of a move. */
   private record Waiter(LeaseId lease, String move, Consumer<Optional<MoveRecord>> then) {}
@@ -65,17 +64,8 @@ public final class SessionMoves {
 
   /** Goes by the records from now on. */
   public void start() {
-    store.whenChanged(() -> {
-      if (isPlanned.compareAndSet(false, true)) {
-        control.execute(() -> timers.after(0, this::changed));
-      }
-    });
+    store.whenChanged(new CoalescedTask(control, timers, this::reconcile));
     control.execute(this::eachSecond);
-  }
-
-  private void changed() {
-    isPlanned.set(false);
-    reconcile();
   }
 
   private void eachSecond() {

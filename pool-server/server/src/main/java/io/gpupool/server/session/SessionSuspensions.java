@@ -2,6 +2,7 @@
 package io.gpupool.server.session;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.control.CoalescedTask;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.image.SessionImages;
 import io.gpupool.server.lease.lifecycle.Lease;
@@ -21,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -48,18 +48,13 @@ public final class SessionSuspensions {
   private final Map<LeaseId, Suspending> suspending = new HashMap<>();
   private final Map<LeaseId, Resuming> resuming = new HashMap<>();
   private final List<Waiter> waiters = new ArrayList<>();
-  private final AtomicBoolean isPlanned = new AtomicBoolean();
   private @Nullable LeaseResumptions resumptions;
 
-  /**
-   * A caller that waits for a phase of a suspension.
-   *
-   * @param isReached takes the record, which is empty if there is none of this id
-   */
+  /** A caller that waits for the end of something that is true of a suspension. */
   private record Waiter(
       LeaseId lease,
       String suspension,
-      Predicate<Optional<SuspensionRecord>> isReached,
+      Predicate<SuspensionRecord> lasts,
       Consumer<Optional<SuspensionRecord>> then) {}
 
   SessionSuspensions(
@@ -87,11 +82,7 @@ public final class SessionSuspensions {
       saved.load(all);
     }
     all.forEach(this::settle);
-    store.whenChanged(() -> {
-      if (isPlanned.compareAndSet(false, true)) {
-        control.execute(() -> timers.after(0, this::changed));
-      }
-    });
+    store.whenChanged(new CoalescedTask(control, timers, this::reconcile));
     eachSecond();
   }
 
@@ -120,11 +111,6 @@ public final class SessionSuspensions {
             sessions.of(lease).stream()
                 .filter(Session::isServed)
                 .forEach(session -> session.worker().send(Departure.end(record.id(), false))));
-  }
-
-  private void changed() {
-    isPlanned.set(false);
-    reconcile();
   }
 
   private void eachSecond() {
@@ -258,33 +244,37 @@ public final class SessionSuspensions {
 
   private void tellWaiters() {
     for (Waiter waiter : List.copyOf(waiters)) {
-      Optional<SuspensionRecord> record =
-          store.get(waiter.lease()).filter(found -> found.id().equals(waiter.suspension()));
-      if (waiter.isReached().test(record) && waiters.remove(waiter)) {
+      Optional<SuspensionRecord> record = record(waiter);
+      if (record.filter(waiter.lasts()).isEmpty() && waiters.remove(waiter)) {
         waiter.then().accept(record);
       }
     }
   }
 
+  private Optional<SuspensionRecord> record(Waiter waiter) {
+    return store.get(waiter.lease()).filter(found -> found.id().equals(waiter.suspension()));
+  }
+
   /**
-   * Calls back when a suspension has reached a phase, or after a time.
+   * Calls back when something is not true of a suspension any more, or after a time.
    *
-   * @param isReached takes the record; empty: the lease goes on, or has ended
+   * @param lasts whether to wait on; not asked once there is no such suspension
+   * @param then takes the record; empty: the lease goes on, or has ended
    */
-  public void whenReached(
+  public void whenNoLonger(
       LeaseId lease,
       String suspension,
-      Predicate<Optional<SuspensionRecord>> isReached,
+      Predicate<SuspensionRecord> lasts,
       long limitMillis,
       Consumer<Optional<SuspensionRecord>> then) {
-    Waiter waiter = new Waiter(lease, suspension, isReached, then);
+    Waiter waiter = new Waiter(lease, suspension, lasts, then);
     waiters.add(waiter);
     control.execute(this::tellWaiters);
     timers.after(
         limitMillis,
         () -> {
           if (waiters.remove(waiter)) {
-            then.accept(store.get(lease).filter(found -> found.id().equals(suspension)));
+            then.accept(record(waiter));
           }
         });
   }
@@ -306,10 +296,10 @@ public final class SessionSuspensions {
         .get(id)
         .ifPresentOrElse(
             record ->
-                whenReached(
+                whenNoLonger(
                     id,
                     record.id(),
-                    found -> found.filter(SuspensionRecord::isSaving).isEmpty(),
+                    SuspensionRecord::isSaving,
                     Suspending.LIMIT_MILLIS,
                     _ -> action.run()),
             action);

@@ -3,6 +3,7 @@ package io.gpupool.server.lease.cluster;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Membership;
+import io.gpupool.server.control.CoalescedTask;
 import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.LeaseQueue;
@@ -15,7 +16,6 @@ import io.gpupool.server.state.StateException;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,7 +44,6 @@ public final class Reconciler {
   private final PeerServerMonitor peers;
   private final DeadServerReaper reaper;
   private long pauseMillis;
-  private final AtomicBoolean isPlanned = new AtomicBoolean();
 
   public Reconciler(
       RecordStore records,
@@ -69,21 +68,13 @@ public final class Reconciler {
   /** Reconciles from now on; the server's ports are open. */
   public void start(Executor control) {
     Runnable plan =
-        () -> {
-          if (isPlanned.compareAndSet(false, true)) {
-            control.execute(() -> timers.after(Math.max(SOON_MILLIS, pauseMillis), this::changed));
-          }
-        };
+        new CoalescedTask(
+            control, timers, () -> Math.max(SOON_MILLIS, pauseMillis), this::reconcileInTime);
     // Nothing follows from what is for people to see.
     RecordTypes.ALL.stream()
         .filter(kind -> kind != RecordTypes.SERVER_STATUSES)
         .forEach(kind -> records.whenChanged(kind, plan));
     control.execute(this::eachSecond);
-  }
-
-  private void changed() {
-    isPlanned.set(false);
-    reconcileInTime();
   }
 
   private void eachSecond() {

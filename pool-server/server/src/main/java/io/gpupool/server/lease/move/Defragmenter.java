@@ -34,8 +34,8 @@ import org.slf4j.LoggerFactory;
  * and within a budget. Owned by the control thread.
  */
 public final class Defragmenter implements MovePlanner {
-  /** For how long a request waits before leases move for it. */
-  static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
+  /** The time for which a request waits before leases move for it. */
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private static final long LOOK_MILLIS = 1000;
   private static final long HOUR_NANOS = TimeUnit.HOURS.toNanos(1);
@@ -46,7 +46,7 @@ public final class Defragmenter implements MovePlanner {
   private final Capacity capacity;
   private final Timers timers;
 
-  /** When moves were begun within the last hour. */
+  /** The times at which moves were begun within the last hour. */
   private final Deque<Long> recentNanos = new ArrayDeque<>();
 
   /** The leases whose moves have failed. */
@@ -139,7 +139,7 @@ public final class Defragmenter implements MovePlanner {
           move.server(),
           move.ordinal());
     } catch (RefusedException | StateException e) {
-      // It is planned anew.
+      // The next look plans again.
       LOG.debug("lease {} does not move: {}", move.lease(), e.getMessage());
     }
   }

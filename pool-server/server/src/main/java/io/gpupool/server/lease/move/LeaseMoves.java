@@ -133,7 +133,7 @@ public final class LeaseMoves {
     store.forEach((id, grant) -> {
       Gpu gpu = grant.parts().isEmpty() ? null : gpus.get(grant.parts().getFirst().gpu());
       if (gpu != null && isMovable(id, grant)) {
-        movable.add(new LeasePart(id, grant.tenant(), part(grant, gpu)));
+        movable.add(new LeasePart(id, grant.tenant(), grant.parts().getFirst().on(gpu)));
       }
     });
     return movable;
@@ -149,13 +149,8 @@ public final class LeaseMoves {
   }
 
   private Part part(LeaseId id, GrantRecord grant) throws RefusedException {
-    GpuKey key = grant.parts().getFirst().gpu();
-    return part(grant, capacity.gpu(key).orElseThrow(() -> gone(id, key.server())));
-  }
-
-  private static Part part(GrantRecord grant, Gpu gpu) {
     PartRecord part = grant.parts().getFirst();
-    return new Part(gpu, part.partition(), part.share(), part.hard());
+    return part.on(capacity.gpu(part.gpu()).orElseThrow(() -> gone(id, part.gpu().server())));
   }
 
   private Begun begin(LeaseId id, GrantRecord grant, Part from, Part target, Principal principal)
@@ -314,7 +309,7 @@ public final class LeaseMoves {
         && gpu.computeCapability().equals(other.computeCapability());
   }
 
-  /** What one driver has made, another may not make again as it was. */
+  /** Returns whether one driver makes again as it was what the other has made. */
   private static boolean hasSameDriver(Gpu gpu, Gpu other) {
     return driver(gpu).equals(driver(other));
   }

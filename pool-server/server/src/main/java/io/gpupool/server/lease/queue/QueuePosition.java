@@ -13,7 +13,7 @@ import java.util.function.Supplier;
  */
 public record QueuePosition(
     QueuedRequest request, int place, boolean isOverQuota, Supplier<RejectionReason> reasons) {
-  /** The reason of so many, from the first, tells the moves of leases that make room. */
+  /** The number of places, from the first, whose reasons tell the moves that make room. */
   public static final int PLANNED = 4;
 
   public RejectionReason reason() {

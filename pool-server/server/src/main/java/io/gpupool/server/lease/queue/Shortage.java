@@ -32,7 +32,7 @@ public record Shortage(
     moves = List.copyOf(moves);
   }
 
-  /** Of one for which no lease moves. */
+  /** A shortage for which no lease moves. */
   public Shortage(Outcome.NoCapacity noCapacity, LeaseSpec spec) {
     this(noCapacity, spec, List.of());
   }

@@ -238,7 +238,7 @@ public final class LeaseStore {
       if (gpu.isEmpty()) {
         return Optional.empty();
       }
-      parts.add(new Part(gpu.get(), part.partition(), part.share(), part.hard()));
+      parts.add(part.on(gpu.get()));
     }
     return Optional.of(parts);
   }

@@ -82,9 +82,7 @@ public final class MoveStore {
       throws StateException, RefusedException {
     records.update(transaction -> {
       GrantRecord grant =
-          transaction
-              .get(RecordTypes.GRANTS, id.text())
-              .filter(found -> !found.isEnding())
+          GrantRecord.living(transaction, id)
               .filter(found -> found.parts().size() == 1)
               .filter(found -> found.parts().getFirst().gpu().equals(move.source()))
               .orElseThrow(() -> changed("lease " + id + " has ended or moved meanwhile"));
@@ -159,8 +157,7 @@ public final class MoveStore {
       if (found.isPresent() && found.get().phase() == MoveRecord.Phase.MOVED) {
         return Optional.empty();
       }
-      Optional<GrantRecord> grant =
-          transaction.get(RecordTypes.GRANTS, id.text()).filter(lease -> !lease.isEnding());
+      Optional<GrantRecord> grant = GrantRecord.living(transaction, id);
       if (found.isEmpty() || !found.get().isPreparing() || grant.isEmpty()) {
         return Optional.of(
             found

@@ -77,9 +77,7 @@ public final class SuspensionStore {
       throws StateException, RefusedException {
     records.update(transaction -> {
       boolean isThere =
-          transaction
-              .get(RecordTypes.GRANTS, id.text())
-              .filter(found -> !found.isEnding())
+          GrantRecord.living(transaction, id)
               .filter(found -> found.parts().equals(List.of(suspension.part())))
               .isPresent();
       boolean isMoving =
@@ -116,17 +114,13 @@ public final class SuspensionStore {
       LeaseId id, String suspension, List<String> sessions, long bytes, long pauseNanos)
       throws StateException {
     return records.transact(transaction -> {
-      Optional<SuspensionRecord> before =
-          find(transaction, id).filter(found -> found.id().equals(suspension));
+      Optional<SuspensionRecord> before = find(transaction, id, suspension);
       if (before.filter(found -> found.phase() == Phase.SAVED).isPresent()) {
         return true;
       }
       boolean goesOn =
           before.filter(found -> found.phase() == Phase.SUSPENDING).isPresent()
-              && transaction
-                  .get(RecordTypes.GRANTS, id.text())
-                  .filter(lease -> !lease.isEnding())
-                  .isPresent();
+              && GrantRecord.living(transaction, id).isPresent();
       if (goesOn) {
         transaction.put(
             RecordTypes.SUSPENSIONS, id.text(), before.get().saved(sessions, bytes, pauseNanos));
@@ -143,9 +137,8 @@ public final class SuspensionStore {
   public void release(LeaseId id, String suspension, String reason) throws StateException {
     records.update(transaction -> {
       Optional<SuspensionRecord> before =
-          find(transaction, id).filter(found -> found.id().equals(suspension) && found.isSaved());
-      Optional<GrantRecord> grant =
-          transaction.get(RecordTypes.GRANTS, id.text()).filter(lease -> !lease.isEnding());
+          find(transaction, id, suspension).filter(SuspensionRecord::isSaved);
+      Optional<GrantRecord> grant = GrantRecord.living(transaction, id);
       if (before.isEmpty() || grant.isEmpty()) {
         return;
       }
@@ -202,10 +195,8 @@ public final class SuspensionStore {
       throws StateException, RefusedException {
     return records.transact(transaction -> {
       Optional<SuspensionRecord> before =
-          find(transaction, id)
-              .filter(found -> found.id().equals(suspension) && found.phase() == Phase.SUSPENDED);
-      Optional<GrantRecord> grant =
-          transaction.get(RecordTypes.GRANTS, id.text()).filter(lease -> !lease.isEnding());
+          find(transaction, id, suspension).filter(found -> found.phase() == Phase.SUSPENDED);
+      Optional<GrantRecord> grant = GrantRecord.living(transaction, id);
       if (before.isEmpty() || grant.isEmpty()) {
         throw new RefusedException(
             RefusedException.Why.NOT_FOUND, "lease " + id + " is not suspended any more");
@@ -220,14 +211,10 @@ public final class SuspensionStore {
   public boolean resume(LeaseId id, String suspension) throws StateException {
     return records.transact(transaction -> {
       boolean goesOn =
-          find(transaction, id)
-                  .filter(found -> found.id().equals(suspension))
+          find(transaction, id, suspension)
                   .filter(found -> found.phase() == Phase.RESUMING)
                   .isPresent()
-              && transaction
-                  .get(RecordTypes.GRANTS, id.text())
-                  .filter(lease -> !lease.isEnding())
-                  .isPresent();
+              && GrantRecord.living(transaction, id).isPresent();
       if (goesOn) {
         transaction.delete(RecordTypes.SUSPENSIONS, id.text());
       }
@@ -249,8 +236,7 @@ public final class SuspensionStore {
       throws StateException {
     return records.transact(transaction -> {
       Optional<SuspensionRecord> before =
-          find(transaction, id)
-              .filter(found -> found.id().equals(suspension) && phases.contains(found.phase()));
+          find(transaction, id, suspension).filter(found -> phases.contains(found.phase()));
       before
           .map(change)
           .filter(after -> !after.equals(before.get()))
@@ -261,5 +247,10 @@ public final class SuspensionStore {
 
   private static Optional<SuspensionRecord> find(Transaction transaction, LeaseId id) {
     return transaction.get(RecordTypes.SUSPENSIONS, id.text());
+  }
+
+  private static Optional<SuspensionRecord> find(
+      Transaction transaction, LeaseId id, String suspension) {
+    return find(transaction, id).filter(found -> found.id().equals(suspension));
   }
 }
