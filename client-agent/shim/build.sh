@@ -21,6 +21,7 @@ cd "$(dirname "$0")"
 glibc_minor=17
 allowed_libraries='libc.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
 test_seconds=900
+tests_at_once=4
 
 target=target
 sources=src
@@ -305,28 +306,38 @@ $faults"
 
 # A test program prints "ok NAME" or "not ok NAME" a case (none at all: the program is the case) and exits
 # with 0, or 77 after a last line saying why it cannot run here. Results go where Maven's totals are.
+# Some run at the same time, for much of theirs is waiting.
 run_tests() {
   mkdir -p "$objects/test" "$target/surefire-reports"
-  failed=''
+  failed=$objects/test/failed
+  : >"$failed"
+  begun=0
   for source in "$sources"/test/c/*.c; do
     [ -f "$source" ] || continue
     name=$(basename "$source" .c)
     compile "$source" "$objects/test/$name.o" || die "compilation failed"
     # shellcheck disable=SC2046,SC2086
     $CC -pthread ${CFLAGS:-} -o "$objects/test/$name" "$objects/test/$name.o" $(library_objects) ${archives:-} -ldl
-    run_test "$name" "$objects/test/$name"
+    begin_test "$name" "$objects/test/$name"
     case " ${stream_tests:-} " in
       *" $name "*)
-        program=$objects/test/$name
-        run_test "$name-sealed" env PEER_SEALED=1 "$program"
-        run_test "${program##*/}-shared" env PEER_SHARED=1 "$program"
+        begin_test "$name-sealed" env PEER_SEALED=1 "$objects/test/$name"
+        begin_test "$name-shared" env PEER_SHARED=1 "$objects/test/$name"
         ;;
     esac
   done
-  [ -z "$failed" ] || die "C tests failed:$failed"
+  wait
+  [ ! -s "$failed" ] || die "C tests failed: $(paste -s -d ' ' "$failed")"
 }
 
-# run_test NAME COMMAND...: adds the name to `failed` if the test failed.
+# begin_test NAME COMMAND...: runs a test beside the script, which waits for each batch of them.
+begin_test() {
+  run_test "$@" &
+  begun=$((begun + 1))
+  [ $((begun % tests_at_once)) -ne 0 ] || wait
+}
+
+# run_test NAME COMMAND...: adds the name to the file `failed` if the test failed.
 run_test() {
   name=$1
   shift
@@ -355,7 +366,7 @@ run_test() {
         name, count, failures, skipped, cases
     }' "$objects/test/$name.log" >"$target/surefire-reports/TEST-$name.xml"
   if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] || grep -q '^not ok ' "$objects/test/$name.log"; then
-    failed="$failed $name"
+    echo "$name" >>"$failed"
     echo "shim: $name ended with status $status:" >&2
     tail -n 40 "$objects/test/$name.log" >&2
   fi

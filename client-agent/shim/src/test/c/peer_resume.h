@@ -30,6 +30,7 @@ static struct {
   uint64_t cutEvery;     // bytes in each direction, about; 0: never
   _Atomic int cutsLeft;
   _Atomic bool holdAcknowledgements;
+  _Atomic bool holdCuts;  // a cut for which the bytes have come waits
   const char *_Atomic refusal;  // what the agent answers instead of a stream: the lines of its message
   _Atomic bool silent;   // the agent answers no question
   _Atomic bool suspended;  // the session is suspended, until the program wants it or a test ends that
@@ -110,6 +111,7 @@ static inline ssize_t peer_received(struct peer_session *session, ssize_t got) {
   if (got <= 0) return got;
   if ((uint64_t)got >= resuming->inLeft) {
     got = (ssize_t)resuming->inLeft;
+    while (atomic_load(&peerResume.holdCuts)) usleep(1000);
     peer_cut(session);
   }
   if (resuming->inLeft != UINT64_MAX) resuming->inLeft -= (uint64_t)got;

@@ -273,8 +273,11 @@ static void acknowledgement_halfWrittenAtACut_isNotGoneOnWithOnTheNextStream(voi
 /** Has a copy be under way, and lost, while the server is away. */
 static void copy_and_lose(CUdeviceptr device, const void *memory, size_t bytes) {
   peerResume.refusal = "type=refused\ncause=unreachable\nmessage=the server is away\n";
+  // A call whose bytes are not all in the socket would wait for the server.
+  atomic_store(&peerResume.holdCuts, true);
   peerResume.live[0]->inLeft = 1000;
   CHECK_OK(cuMemcpyHtoDAsync_v2(device, memory, bytes, NULL));
+  atomic_store(&peerResume.holdCuts, false);
 }
 
 static void come_back(CUdeviceptr device, size_t bytes) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class HostileBytesIT {
   private static final int CASES = 3000;
-  private static final int RESUMPTIONS = 10_000;
+  private static final int RESUMPTIONS = 2000;
   private static final int HANDSHAKE_BYTES = 64;
   private static final int MAGIC = 0x31415047;
   private static final long MOST_RESIDENT_BYTES = 768L << 20;

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
  * -Dgpupool.kills.seed=S} others.
  */
 class MoveKillsIT {
-  private static final int BUILD_FAULTS = 5;
+  private static final int BUILD_FAULTS = 3;
   private static final int FAULTS = Integer.getInteger("gpupool.kills.faults", BUILD_FAULTS);
 
   /** A build makes the same faults each time. */

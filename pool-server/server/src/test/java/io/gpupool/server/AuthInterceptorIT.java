@@ -50,6 +50,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -81,6 +82,18 @@ class AuthInterceptorIT {
   @AfterAll
   static void stop() {
     pool.close();
+  }
+
+  /**
+   * A lease whose request was cancelled stays for its resume window, and would keep the next test
+   * waiting.
+   */
+  @AfterEach
+  void releaseLeases() {
+    PoolGrpc.PoolBlockingStub all = pool.as(admin);
+    for (LeaseInfo lease : all.listLeases(ListRequest.getDefaultInstance()).getLeasesList()) {
+      all.releaseLease(ReleaseLeaseRequest.newBuilder().setLeaseId(lease.getId()).build());
+    }
   }
 
   @Test
