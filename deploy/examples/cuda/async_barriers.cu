@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers in shared memory with arrival apart from waiting, and copies that arrive at them or in a pipeline.
-// nvcc: -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=compute_90 -diag-suppress 20054
+// nvcc: -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=compute_90 -diag-suppress 20054 -std=c++17
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/barrier>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcu++: atomics with scopes and orders, references to plain memory, semaphores, latches, wait and notify.
+// nvcc: -std=c++17
 #include <cuda/atomic>
 #include <cuda/latch>
 #include <cuda/semaphore>

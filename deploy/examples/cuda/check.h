@@ -25,7 +25,7 @@
     }                            \
   } while (0)
 
-inline std::atomic<int> wrong_results;
+static std::atomic<int> wrong_results;
 
 inline void say_failed(const char *format, va_list arguments) {
   std::printf("%s: FAILED ", program_invocation_short_name);

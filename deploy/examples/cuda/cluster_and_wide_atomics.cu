@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic operations on 128 bits and on vectors, a cluster of one block, an elected lane, cache policies.
-// nvcc: -gencode arch=compute_90,code=compute_90
+// nvcc: -gencode arch=compute_90,code=compute_90 -std=c++17
 #include <cooperative_groups.h>
 
 #include "check.h"

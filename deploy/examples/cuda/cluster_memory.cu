@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters of blocks: a histogram whose bins are spread over the shared memory of a cluster, sums
 // handed round by cooperative groups, and what the launch's attributes and occupancy say.
-// nvcc: -gencode arch=compute_90,code=compute_90
+// nvcc: -gencode arch=compute_90,code=compute_90 -std=c++17
 #include <cooperative_groups.h>
 
 #include "check.h"

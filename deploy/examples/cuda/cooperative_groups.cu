@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of a block with their own shuffles and barriers, and groups of threads that took one branch.
+// nvcc: -std=c++17
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 

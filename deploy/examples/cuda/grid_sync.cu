@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cooperative launch whose blocks wait for each other: conjugate gradients for a Laplacian, in one kernel.
+// nvcc: -std=c++17
 #include <cooperative_groups.h>
 
 #include "check.h"

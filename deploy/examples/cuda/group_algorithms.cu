@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative groups cut by label and by predicate, their scans and reductions, and copies that a group makes.
+// nvcc: -std=c++17
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

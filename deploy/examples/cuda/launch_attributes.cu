@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of launches and of streams, and priorities: what is set can be read, and the kernels do their work.
+// nvcc: -std=c++17
 #include <cooperative_groups.h>
 
 #include "check.h"

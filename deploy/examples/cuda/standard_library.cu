@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcu++'s standard library on host and device alike: tuples, variants, complex numbers, spans, time, limits.
+// nvcc: -std=c++17
 #include <cuda/std/array>
 #include <cuda/std/bit>
 #include <cuda/std/chrono>

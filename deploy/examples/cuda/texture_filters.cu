@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters of an image through textures: edges, median, bilateral, and a turn with interpolation.
+// nvcc: -std=c++17
 #include "check.h"
 
 #include <algorithm>

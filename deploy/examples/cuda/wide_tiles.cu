@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of several warps: barriers, shuffles, votes and reductions across 64 to 512 threads.
-// nvcc: -gencode arch=compute_80,code=compute_80
+// nvcc: -gencode arch=compute_80,code=compute_80 -std=c++17
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -11,7 +13,7 @@ import java.util.List;
 
 /** A pool of the servers m0 and m1 over a real etcd. */
 final class TwoServers implements AutoCloseable {
-  private static final Duration LIMIT = Duration.ofMinutes(3);
+  private static final Duration LIMIT = Duration.ofMinutes(10);
   private static final long SMALL_BYTES = 4L << 30;
 
   private final long totalBytes;
@@ -68,6 +70,24 @@ final class TwoServers implements AutoCloseable {
   /** Waits until the pool has no lease. */
   void awaitAllFree() {
     await().atMost(LIMIT).until(() -> first().freeBytes() == totalBytes);
+  }
+
+  /** Waits until so many programs, and no others, have made calls on their leases at a server. */
+  void awaitAllAt(String server, int programs) {
+    await()
+        .atMost(LIMIT)
+        .untilAsserted(() -> {
+          assertThat(first().leases())
+              .hasSize(programs)
+              .allSatisfy(
+                  lease -> assertThat(lease.getGrants(0).getGrant().getServer()).isEqualTo(server));
+          assertThat(first().sessions())
+              .hasSize(programs)
+              .allSatisfy(session -> {
+                assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
+                assertThat(session.getCalls()).isPositive();
+              });
+        });
   }
 
   @Override

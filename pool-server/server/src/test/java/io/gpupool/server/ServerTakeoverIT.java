@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.gpupool.control.state.v1.RunningSessionRecord;
 import io.gpupool.control.v1.EndSessionRequest;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.ListRequest;
@@ -22,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -195,6 +197,39 @@ class ServerTakeoverIT {
     assertThat(sessions()).isEmpty();
     assertThat(pool.stub.listLeases(ListRequest.getDefaultInstance()).getLeases(0).getId())
         .isEqualTo(program.held().lease().getId());
+  }
+
+  @Test
+  void restart_sessionHasAnotherWorkerOnAnotherGpu_isKilledAndTheSessionGoesOn() throws Exception {
+    Program program = program();
+    Process other = new ProcessBuilder("sleep", "600").start();
+    pool.close();
+    recordAgain(ProcessStart.of(other.pid()).orElseThrow(), "another card");
+    pool = Pool.lasting("soft:1", port, state);
+    assertThat(other.waitFor(LIMIT.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    assertThat(program.say("echo alive")).isEqualTo("alive");
+    assertThat(sessions()).hasSize(1);
+    assertThat(sessionRecords()).hasSize(1);
+  }
+
+  private List<Path> sessionRecords() throws IOException {
+    return left().stream()
+        .filter(file -> file.getFileName().toString().startsWith("session-"))
+        .toList();
+  }
+
+  /** Records the one session once more, as if it were about to move to a GPU of this server. */
+  private void recordAgain(ProcessStart worker, String card) throws Exception {
+    Path file = sessionRecords().getFirst();
+    RunningSessionRecord record = RunningSessionRecord.parseFrom(Files.readAllBytes(file));
+    RunningSessionRecord arriving =
+        record.toBuilder()
+            .setWorkerPid(worker.pid())
+            .setWorkerStarted(worker.started())
+            .setGpus(0, record.getGpus(0).toBuilder().setCard(card))
+            .build();
+    SessionId id = SessionId.ofBytes(record.getSessionId().toByteArray());
+    Files.write(file.resolveSibling("session-" + id + "-" + worker.pid()), arriving.toByteArray());
   }
 
   @Test

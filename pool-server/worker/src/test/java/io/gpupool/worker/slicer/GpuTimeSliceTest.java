@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,6 +35,7 @@ class GpuTimeSliceTest {
   private final SharedSchedule schedule = new SharedSchedule(page);
   private final List<Thread> threads = new ArrayList<>();
   private volatile boolean stopped;
+  private final LongAdder asked = new LongAdder();
 
   @AfterEach
   void stop() throws InterruptedException {
@@ -64,7 +66,11 @@ class GpuTimeSliceTest {
     threads.add(
         Thread.ofPlatform()
             .start(() -> {
-              DeviceTime.Use use = () -> !stopped;
+              DeviceTime.Use use =
+                  () -> {
+                    asked.increment();
+                    return !stopped;
+                  };
               while (!stopped) {
                 if (slice.begin(use, System.nanoTime()) != DeviceTime.NOT_NOW) {
                   for (int piece = 0; piece < 20 && !stopped; piece++) {
@@ -158,10 +164,17 @@ class GpuTimeSliceTest {
     beActive(1);
     keepTimeSliceYoung(1);
     keepBusy(hard);
-    Thread.sleep(50);
+    awaitWaiting();
     stop();
     assertThat(hard.waitedNanos()).isPositive();
     assertThat(hard.throttledNanos()).isZero();
+  }
+
+  /** Waits until a thread that has begun to wait has asked whether it should go on waiting. */
+  private void awaitWaiting() throws InterruptedException {
+    while (asked.sum() < 2) {
+      Thread.sleep(1);
+    }
   }
 
   private long throttledNanos(int lease) {
