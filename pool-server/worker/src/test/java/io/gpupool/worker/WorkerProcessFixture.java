@@ -80,6 +80,8 @@ abstract class WorkerProcessFixture {
         List.of(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
             "-XX:+UseSerialGC",
+            // Half of a short life would go into compiling it.
+            "-XX:TieredStopAtLevel=1",
             "-Xmx256m",
             "--enable-native-access=ALL-UNNAMED",
             "-cp",
