@@ -32,6 +32,14 @@ public record Installation(Path home) {
     return home.resolve("lib/libgpupool-nvrtc.so");
   }
 
+  /**
+   * Returns the assembler that programs on software GPUs run instead of NVIDIA's, and which keeps
+   * PTX.
+   */
+  public Path ptxas() {
+    return home.resolve("lib/gpupool-ptxas");
+  }
+
   /** Returns the program that ties another's life to this process's. */
   public Path launcher() {
     return home.resolve("lib/gpupool-exec");

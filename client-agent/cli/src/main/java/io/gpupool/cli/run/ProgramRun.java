@@ -148,6 +148,9 @@ public final class ProgramRun {
     program.setDefault("NCCL_P2P_LEVEL", "SYS");
     if (areSoftware(lease.lease().getGrantsList())) {
       preload(program, installation.require(installation.nvrtc()).toString());
+      String ptxas = installation.require(installation.ptxas()).toString();
+      program.setDefault("TRITON_PTXAS_PATH", ptxas);
+      program.setDefault("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
     }
     return program.run();
   }
