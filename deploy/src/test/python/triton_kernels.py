@@ -107,7 +107,7 @@ def histogram_kernel(x, bins, count, BLOCK: tl.constexpr):
 
 def atomics():
     x = torch.randint(0, 50, (20_000,), generator=torch.Generator().manual_seed(SEED), dtype=torch.int32)
-    bins = torch.zeros(50, dtype=torch.int32, device="cuda")
+    bins = torch.zeros(50, dtype=torch.int32).cuda()
     histogram_kernel[(triton.cdiv(20_000, 512),)](x.cuda(), bins, 20_000, BLOCK=512)
     require_close("atomics", bins, torch.bincount(x, minlength=50), 0)
 

@@ -96,7 +96,7 @@ class CublasIT {
     if (named != null) {
       return Optional.of(Path.of(named));
     }
-    String python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
+    String python = PyTorch.command();
     Program.Ended asked = Program.of(python, "-c", FIND).run();
     return Stream.of(asked.output().strip())
         .filter(path -> asked.status() == 0 && path.startsWith("/"))

@@ -2,7 +2,6 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -28,27 +27,17 @@ class FrameworksIT {
   private static final Duration PATIENCE = Duration.ofMinutes(5);
   private static final int STEPS = 50;
   private static final Path TRAIN = Distribution.DEPLOY.resolve("src/test/python/train.py");
-  private static final String FIND =
-      """
-      import os, torch
-      print(os.path.dirname(os.path.dirname(torch.__file__)) if torch.version.cuda else '')\
-      """;
 
-  private static String python = "python3";
+  private static String python;
   private static Path nvidia;
   private static Pool pool;
   private static long freeBytes;
 
   @BeforeAll
   static void startPool() {
-    python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
-    Program.Ended asked = Program.of(python, "-c", FIND).run(PATIENCE);
-    assumeTrue(
-        asked.status() == 0 && asked.output().startsWith("/"),
-        "PyTorch's CUDA build is not importable by "
-            + python
-            + "; GPUPOOL_TEST_PYTHON names another interpreter");
-    nvidia = Path.of(asked.output().strip()).resolve("nvidia");
+    PyTorch torch = PyTorch.assumed();
+    python = torch.interpreter();
+    nvidia = torch.packages().resolve("nvidia");
     pool = Pool.startAsInstalled("soft:2,mem=8Gi", "--soft-missing-ptx=skip");
     freeBytes = pool.freeBytes();
   }

@@ -79,7 +79,7 @@ class NvrtcIT {
         throw new UncheckedIOException(e);
       }
     }
-    String python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
+    String python = PyTorch.command();
     Program.Ended asked = Program.of(python, "-c", FIND).run();
     return Optional.of(asked.output().strip())
         .filter(path -> asked.status() == 0 && path.startsWith("/"))

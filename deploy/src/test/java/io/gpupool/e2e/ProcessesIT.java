@@ -3,7 +3,6 @@ package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gpupool.control.v1.LeaseInfo;
 import java.io.IOException;
@@ -289,12 +288,7 @@ class ProcessesIT {
   @ParameterizedTest
   @ValueSource(strings = {"fork", "spawn"})
   void dataLoader_ofFourWorkers_endsAndLeavesNothing(String start) {
-    String python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
-    Program.Ended build =
-        Program.of(python, "-c", "import torch; print(torch.version.cuda)").run(PATIENCE);
-    assumeTrue(
-        build.status() == 0 && build.output().startsWith("1"),
-        "PyTorch's CUDA build is not importable by " + python);
+    String python = PyTorch.assumed().interpreter();
     Path script = Distribution.DEPLOY.resolve("src/test/python/data_loader.py");
     Program.Ended ended = onLease(python, script, start).run(PATIENCE);
     assertThat(ended.status()).as(ended.toString()).isZero();

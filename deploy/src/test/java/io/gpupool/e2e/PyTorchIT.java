@@ -2,7 +2,6 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -15,14 +14,7 @@ class PyTorchIT {
 
   @Test
   void torch_onAFraction_seesAllocatesCopiesAndRunsOutOfItsShare() {
-    String python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
-    Program.Ended build =
-        Program.of(python, "-c", "import torch; print(torch.version.cuda)").run(PATIENCE);
-    assumeTrue(
-        build.status() == 0 && build.output().startsWith("1"),
-        "PyTorch's CUDA build is not importable by "
-            + python
-            + "; GPUPOOL_TEST_PYTHON names another interpreter");
+    String python = PyTorch.assumed().interpreter();
     try (Pool pool = Pool.startAsInstalled("soft:1,mem=2Gi")) {
       Program.Ended ended =
           pool.run(new String[] {"-p", "0.5"}, python, SCRIPT, 1L << 30).run(PATIENCE);

@@ -2,7 +2,6 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -38,14 +37,7 @@ class TrainingCutsIT {
 
   @Test
   void loopInPyTorch_cutEveryTwoSeconds_finishes() throws Exception {
-    String python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
-    Program.Ended build =
-        Program.of(python, "-c", "import torch; print(torch.version.cuda)").run(RUNNING);
-    assumeTrue(
-        build.status() == 0 && build.output().startsWith("1"),
-        "PyTorch's CUDA build is not importable by "
-            + python
-            + "; GPUPOOL_TEST_PYTHON names another interpreter");
+    String python = PyTorch.assumed().interpreter();
     try (CutSite site = CutSite.passingOverKernels()) {
       List<Object> command = List.of(python, TRAIN, "cnn", "eager", MANY, SECONDS);
       assertThat(cutWhileItRuns(site, command).output()).contains("train cnn eager: OK, ");

@@ -2,7 +2,6 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,14 +23,7 @@ class TritonIT {
 
   @BeforeAll
   static void startPool() {
-    python = System.getenv().getOrDefault("GPUPOOL_TEST_PYTHON", "python3");
-    Program.Ended asked =
-        Program.of(python, "-c", "import torch, triton; print(torch.version.cuda)").run(PATIENCE);
-    assumeTrue(
-        asked.status() == 0 && !asked.output().contains("None"),
-        "PyTorch's CUDA build and Triton are not importable by "
-            + python
-            + "; GPUPOOL_TEST_PYTHON names another interpreter");
+    python = PyTorch.assumed().interpreter();
     // The products of matrices of later ones use instructions that no software GPU has.
     pool = Pool.startAsInstalled("soft:1,mem=4Gi,cc=8.9");
   }

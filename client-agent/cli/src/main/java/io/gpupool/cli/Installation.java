@@ -40,6 +40,11 @@ public record Installation(Path home) {
     return home.resolve("lib/gpupool-ptxas");
   }
 
+  /** Returns the folder of Python modules for programs on software GPUs. */
+  public Path python() {
+    return home.resolve("lib/python");
+  }
+
   /** Returns the program that ties another's life to this process's. */
   public Path launcher() {
     return home.resolve("lib/gpupool-exec");

@@ -147,12 +147,20 @@ public final class ProgramRun {
     // this machine that a GPU reads while the processor writes it; from GPU to GPU works.
     program.setDefault("NCCL_P2P_LEVEL", "SYS");
     if (areSoftware(lease.lease().getGrantsList())) {
-      preload(program, installation.require(installation.nvrtc()).toString());
-      String ptxas = installation.require(installation.ptxas()).toString();
-      program.setDefault("TRITON_PTXAS_PATH", ptxas);
-      program.setDefault("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
+      prepareForSoftware(program);
     }
     return program.run();
+  }
+
+  /** Has tools that make machine code keep PTX, which is what software GPUs run. */
+  private void prepareForSoftware(SupervisedProgram program) throws IOException {
+    preload(program, installation.require(installation.nvrtc()).toString());
+    String ptxas = installation.require(installation.ptxas()).toString();
+    program.setDefault("TRITON_PTXAS_PATH", ptxas);
+    program.setDefault("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
+    if (!System.getenv().getOrDefault("GPUPOOL_TORCH_FALLBACK", "").isEmpty()) {
+      program.prepend("PYTHONPATH", installation.require(installation.python()).toString());
+    }
   }
 
   /** Returns whether all of them are software GPUs; false if an older server does not say. */

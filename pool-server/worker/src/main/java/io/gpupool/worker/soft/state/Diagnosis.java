@@ -13,12 +13,18 @@ import java.util.Optional;
 public record Diagnosis(CudaStatus status, String reason, String advice) {
   private static final int MAX_REASON_CHARS = 600;
 
+  /** The beginning of their names: in the C++ namespace at::native. */
+  private static final String KERNELS_OF_PYTORCH = "_ZN2at6native";
+
   /** The diagnosis of a failure; empty if the failure is not about the program's code. */
   public static Optional<Diagnosis> of(GpuException failure) {
     String advice =
         switch (failure.status()) {
           case NO_BINARY_FOR_GPU ->
-              "docs/reference/software-gpu.md describes the code that a software GPU runs";
+              String.valueOf(failure.getMessage()).contains(KERNELS_OF_PYTORCH)
+                  ? "set GPUPOOL_TORCH_FALLBACK=cpu to have the processor compute what PyTorch has no"
+                      + " PTX for"
+                  : "docs/reference/software-gpu.md describes the code that a software GPU runs";
           case INVALID_IMAGE -> "pass PTX text, a fat binary with PTX or a cubin, complete";
           case INVALID_PTX -> "correct the PTX at this line, or compile its source again";
           case UNSUPPORTED_PTX_VERSION -> "compile the program with an older CUDA toolkit";

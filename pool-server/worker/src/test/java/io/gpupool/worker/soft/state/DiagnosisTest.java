@@ -39,6 +39,14 @@ final class DiagnosisTest {
     assertThat(line).hasSizeLessThan(1000).contains("...; correct the PTX");
   }
 
+  @Test
+  void line_kernelOfPyTorchWithoutPtx_namesTheFallback() {
+    assertThat(line(CudaStatus.NO_BINARY_FOR_GPU, "kernel _ZN2at6native4fillEv cannot run"))
+        .contains("GPUPOOL_TORCH_FALLBACK=cpu");
+    assertThat(line(CudaStatus.NO_BINARY_FOR_GPU, "kernel fill cannot run"))
+        .doesNotContain("GPUPOOL_TORCH_FALLBACK");
+  }
+
   @ParameterizedTest
   @EnumSource(
       names = {
