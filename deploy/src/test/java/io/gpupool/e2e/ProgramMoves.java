@@ -44,7 +44,8 @@ final class ProgramMoves {
   private static final long GPU_BYTES = 8L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(3);
 
-  private static final String ENDED = "the lease has ended";
+  /** The reasons for which a lease does not move because its program has ended. */
+  private static final Pattern ENDED = Pattern.compile("the lease has ended$|is ending; ask for");
 
   /** The reasons for which a session may stay. */
   private static final Pattern STAYS =
@@ -148,7 +149,7 @@ final class ProgramMoves {
           : Optional.of("after " + afterMillis + " ms: " + reply);
     } catch (StatusRuntimeException e) {
       String reason = e.getStatus().getDescription();
-      if (reason.endsWith(ENDED)) {
+      if (ENDED.matcher(reason).find()) {
         return Optional.empty();
       }
       Matcher stays = STAYS.matcher(reason);

@@ -78,12 +78,21 @@ class ReferencesTest extends SessionOnTestDriver {
     assertThat(session.call(Ops.referenceFind, MODULE, "circle", 0, 1).result())
         .isEqualTo(NOT_FOUND);
     long plane = find("plane", 0);
-    set(plane + 8, 6, new byte[0], new byte[104]);
+    set(plane + 1, 6, new byte[0], new byte[104]);
     assertThat(outcome()).isEqualTo(CudaResult.INVALID_VALUE);
 
     session.post(Ops.moduleUnload, MODULE);
     set(plane, 6, new byte[0], new byte[104]);
     assertThat(outcome()).isEqualTo(CudaResult.INVALID_VALUE);
+  }
+
+  @Test
+  void numbers_areOfTheModuleAndTheOrderOfAsking() {
+    long plane = find("plane", 0);
+    long canvas = find("canvas", 1);
+    assertThat(plane).isEqualTo(((long) MODULE << 32) + 1);
+    assertThat(canvas).isEqualTo(plane + 1);
+    assertThat(find("plane", 0)).as("asked for again").isEqualTo(plane);
   }
 
   private long find(String name, int surface) {

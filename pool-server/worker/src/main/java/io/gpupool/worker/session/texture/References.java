@@ -19,9 +19,10 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Texture and surface references of the session's modules, under the backend's own handles. What
- * belongs to them changes property by property, as programs set it. Used by the session's thread
- * alone.
+ * Texture and surface references of the session's modules, under numbers of the session's own: each
+ * has the number of its module and its place among those that were asked for, so a session that is
+ * made again elsewhere has the same. What belongs to them changes property by property, as programs
+ * set it. Used by the session's thread alone.
  */
 public final class References implements ReferenceOps {
   private static final int MAX_NAME_BYTES = 64 << 10;
@@ -39,7 +40,8 @@ public final class References implements ReferenceOps {
   private final Map<Long, Reference> references = new HashMap<>();
 
   /** A reference is good as long as the module's number stands for the same module. */
-  private record Reference(ContextState context, int module, Object owner, boolean surface) {}
+  private record Reference(
+      ContextState context, int module, Object owner, boolean surface, long handle) {}
 
   public References(Backend backend, CurrentCall call, HandleTables handles, OwnedMemory owned) {
     this.backend = backend;
@@ -68,11 +70,27 @@ public final class References implements ReferenceOps {
               : backend.cuModuleGetSurfRef(out, handle, text.address());
     }
     if (result == 0) {
-      references.put(
-          Memory.getLong(out),
-          new Reference(call.context(), module, handles.modules().ownerOf(module), surface != 0));
+      Object owner = handles.modules().ownerOf(module);
+      Memory.putLong(
+          out,
+          number(
+              new Reference(call.context(), module, owner, surface != 0, Memory.getLong(out))));
     }
     call.reply(tag, result, out, 8);
+  }
+
+  /** Returns a reference's number, a new one if it was not asked for before. */
+  private long number(Reference reference) {
+    long ofModule = 0;
+    for (Map.Entry<Long, Reference> known : references.entrySet()) {
+      if (known.getValue().equals(reference)) {
+        return known.getKey();
+      }
+      ofModule += known.getValue().module == reference.module ? 1 : 0;
+    }
+    long number = ((long) reference.module << Integer.SIZE) + ofModule + 1;
+    references.put(number, reference);
+    return number;
   }
 
   @Override
@@ -83,25 +101,26 @@ public final class References implements ReferenceOps {
       int channels,
       WireStruct resource,
       WireStruct texture) {
-    if (!isKnown(reference, false) || !texture.is(Textures.TEXTURE_BYTES)) {
+    long handle = handle(reference, false);
+    if (handle == SessionServices.NO_HANDLE || !texture.is(Textures.TEXTURE_BYTES)) {
       return CudaResult.INVALID_VALUE;
     }
     return switch (property) {
-      case 0 -> setResource(reference, resource);
-      case 1 -> backend.cuTexRefSetFormat(reference, format, channels);
+      case 0 -> setResource(handle, resource);
+      case 1 -> backend.cuTexRefSetFormat(handle, format, channels);
       case 2, 3, 4 -> {
         int dimension = property - 2;
-        yield backend.cuTexRefSetAddressMode(reference, dimension, texture.i32(4L * dimension));
+        yield backend.cuTexRefSetAddressMode(handle, dimension, texture.i32(4L * dimension));
       }
-      case 5 -> backend.cuTexRefSetFilterMode(reference, texture.i32(12));
-      case 6 -> backend.cuTexRefSetFlags(reference, texture.i32(16));
-      case 7 -> backend.cuTexRefSetMaxAnisotropy(reference, texture.i32(20));
-      case 8 -> backend.cuTexRefSetMipmapFilterMode(reference, texture.i32(24));
-      case 9 -> backend.cuTexRefSetMipmapLevelBias(reference, texture.f32(28));
-      case 10 -> backend.cuTexRefSetMipmapLevelClamp(reference, texture.f32(32), texture.f32(36));
+      case 5 -> backend.cuTexRefSetFilterMode(handle, texture.i32(12));
+      case 6 -> backend.cuTexRefSetFlags(handle, texture.i32(16));
+      case 7 -> backend.cuTexRefSetMaxAnisotropy(handle, texture.i32(20));
+      case 8 -> backend.cuTexRefSetMipmapFilterMode(handle, texture.i32(24));
+      case 9 -> backend.cuTexRefSetMipmapLevelBias(handle, texture.f32(28));
+      case 10 -> backend.cuTexRefSetMipmapLevelClamp(handle, texture.f32(32), texture.f32(36));
       case 11 -> {
         texture.copyNumbers(40, 16, call.in());
-        yield backend.cuTexRefSetBorderColor(reference, call.in());
+        yield backend.cuTexRefSetBorderColor(handle, call.in());
       }
       default -> CudaResult.INVALID_VALUE;
     };
@@ -109,40 +128,44 @@ public final class References implements ReferenceOps {
 
   @Override
   public int surfaceReferenceSet(long reference, int array) {
-    long handle = handles.arrays().get(array);
-    if (!isKnown(reference, true) || handle == SessionServices.NO_HANDLE) {
+    long handle = handle(reference, true);
+    long bound = handles.arrays().get(array);
+    if (handle == SessionServices.NO_HANDLE || bound == SessionServices.NO_HANDLE) {
       return CudaResult.INVALID_VALUE;
     }
-    return backend.cuSurfRefSetArray(reference, handle, 0);
+    return backend.cuSurfRefSetArray(handle, bound, 0);
   }
 
-  private boolean isKnown(long reference, boolean surface) {
+  /** Returns the backend's handle of a reference; NO_HANDLE if it is none of this kind here. */
+  private long handle(long reference, boolean surface) {
     Reference known = references.get(reference);
     return known != null
-        && known.surface == surface
-        && known.context == call.context()
-        && known.owner == handles.modules().owner(known.module);
+            && known.surface == surface
+            && known.context == call.context()
+            && known.owner == handles.modules().owner(known.module)
+        ? known.handle
+        : SessionServices.NO_HANDLE;
   }
 
-  private int setResource(long reference, WireStruct given) {
+  private int setResource(long handle, WireStruct given) {
     if (given.is(Resource.BYTES) && given.i32(0) == NOTHING) {
-      return backend.cuTexRefSetAddress_v2(call.out(), reference, 0, 0);
+      return backend.cuTexRefSetAddress_v2(call.out(), handle, 0, 0);
     }
     try {
-      return bind(reference, Resource.read(handles, owned, given));
+      return bind(handle, Resource.read(handles, owned, given));
     } catch (RefusedException e) {
       return e.result();
     }
   }
 
-  private int bind(long reference, Resource resource) {
+  private int bind(long handle, Resource resource) {
     return switch (resource.type()) {
       case ResourceType.ARRAY ->
-          backend.cuTexRefSetArray(reference, resource.at(), OVERRIDE_FORMAT);
+          backend.cuTexRefSetArray(handle, resource.at(), OVERRIDE_FORMAT);
       case ResourceType.MIPMAPPED_ARRAY ->
-          backend.cuTexRefSetMipmappedArray(reference, resource.at(), OVERRIDE_FORMAT);
+          backend.cuTexRefSetMipmappedArray(handle, resource.at(), OVERRIDE_FORMAT);
       case ResourceType.LINEAR ->
-          backend.cuTexRefSetAddress_v2(call.out(), reference, resource.at(), resource.first());
+          backend.cuTexRefSetAddress_v2(call.out(), handle, resource.at(), resource.first());
       default -> {
         // CUDA_ARRAY_DESCRIPTOR: width, height, format and channels.
         long description = call.in();
@@ -151,7 +174,7 @@ public final class References implements ReferenceOps {
         Memory.putInt(description + 16, resource.format());
         Memory.putInt(description + 20, resource.channels());
         yield backend.cuTexRefSetAddress2D_v3(
-            reference, description, resource.at(), resource.pitchBytes());
+            handle, description, resource.at(), resource.pitchBytes());
       }
     };
   }
