@@ -73,8 +73,7 @@ public final class References implements ReferenceOps {
       Object owner = handles.modules().ownerOf(module);
       Memory.putLong(
           out,
-          number(
-              new Reference(call.context(), module, owner, surface != 0, Memory.getLong(out))));
+          number(new Reference(call.context(), module, owner, surface != 0, Memory.getLong(out))));
     }
     call.reply(tag, result, out, 8);
   }
@@ -160,8 +159,7 @@ public final class References implements ReferenceOps {
 
   private int bind(long handle, Resource resource) {
     return switch (resource.type()) {
-      case ResourceType.ARRAY ->
-          backend.cuTexRefSetArray(handle, resource.at(), OVERRIDE_FORMAT);
+      case ResourceType.ARRAY -> backend.cuTexRefSetArray(handle, resource.at(), OVERRIDE_FORMAT);
       case ResourceType.MIPMAPPED_ARRAY ->
           backend.cuTexRefSetMipmappedArray(handle, resource.at(), OVERRIDE_FORMAT);
       case ResourceType.LINEAR ->
