@@ -4,7 +4,8 @@
 # Builds libcuda.so.1 and libnvidia-ml.so.1 with gcc alone, and checks that they load on glibc 2.17.
 #   build.sh library   checks includes (check-includes.sh) and sizes (check-sizes.sh) of sources; src/main/c and
 #                      target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/ptxas ->
-#                      target/gpupool-ptxas; src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml -> target/libnvidia-ml.so.1
+#                      target/gpupool-ptxas; src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml ->
+#                      target/libnvidia-ml.so.1
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects; some of them again with
 #                      call streams that are sealed, and with such in shared memory

@@ -38,14 +38,10 @@ def register():
             if overload is not None and _launches_kernels(overload):
                 _library.impl(overload, _computed(overload))
         for name in _COMPOSED:
-            for overload in _overloads(name):
-                _library.impl(overload, _computed(overload))
+            packet = getattr(torch.ops.aten, name)
+            for overload in packet.overloads():
+                _library.impl(getattr(packet, overload), _computed(getattr(packet, overload)))
         _library.impl("copy_", _copy)
-
-
-def _overloads(name):
-    packet = getattr(torch.ops.aten, name, None)
-    return [] if packet is None else [getattr(packet, each) for each in packet.overloads()]
 
 
 def _overload(name):

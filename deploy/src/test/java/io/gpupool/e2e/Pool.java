@@ -283,7 +283,8 @@ final class Pool implements AutoCloseable {
         });
   }
 
-  private void requireWorking(int count, long calls) {
+  /** Checks that there are so many sessions, all attached and with more calls than that. */
+  void requireWorking(int count, long calls) {
     assertThat(sessions())
         .hasSize(count)
         .allSatisfy(session -> {

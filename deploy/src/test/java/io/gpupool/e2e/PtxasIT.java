@@ -34,25 +34,14 @@ class PtxasIT {
     }
   }
 
-  private static Program.Ended shell(Pool on, String script, Object... arguments) {
-    Object[] command = new Object[3 + arguments.length];
-    command[0] = "sh";
-    command[1] = "-c";
-    command[2] = script;
-    System.arraycopy(arguments, 0, command, 3, arguments.length);
-    return on.run(WHOLE, command).run();
-  }
-
   @Test
   void kernels_assembledOnASoftwareGpu_run() {
     Path code = folder.resolve("kernels.cubin");
+    String script =
+        "\"$TRITON_PTXAS_PATH\" -lineinfo -v --gpu-name=sm_90a \"$0\" -o \"$1\" && \"$2\" \"$1\" 1";
+    Path program = CPrograms.fixture("resumed");
     Program.Ended ended =
-        shell(
-            pool,
-            "\"$TRITON_PTXAS_PATH\" -lineinfo -v --gpu-name=sm_90a \"$0\" -o \"$1\" && \"$2\" \"$1\" 1",
-            Distribution.KERNELS,
-            code,
-            CPrograms.fixture("resumed"));
+        pool.run(WHOLE, "sh", "-c", script, Distribution.KERNELS, code, program).run();
     assertThat(ended.status()).as(ended.toString()).isZero();
     assertThat(ended.output()).contains("resumed: OK");
     assertThat(code).hasSameBinaryContentAs(Distribution.KERNELS);
@@ -70,7 +59,7 @@ class PtxasIT {
   @Test
   void assembler_onAnNvidiaGpu_isNvidias() {
     try (ModelGpu gpu = ModelGpu.start("mem=1Gi")) {
-      Program.Ended ended = shell(gpu.pool(), "echo [$TRITON_PTXAS_PATH]");
+      Program.Ended ended = gpu.pool().run(WHOLE, "sh", "-c", "echo [$TRITON_PTXAS_PATH]").run();
       assertThat(ended.output().strip()).isEqualTo("[]");
     }
   }

@@ -17,7 +17,7 @@ record PyTorch(String interpreter, Path packages) {
   private static final Duration PATIENCE = Duration.ofMinutes(5);
   private static final String FIND =
       """
-      import os, torch, triton
+      import os, torch
       print(os.path.dirname(os.path.dirname(torch.__file__)) if torch.version.cuda else '')\
       """;
 

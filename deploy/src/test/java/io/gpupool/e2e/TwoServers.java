@@ -4,7 +4,6 @@ package io.gpupool.e2e;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.state.etcd.Etcd;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -81,12 +80,7 @@ final class TwoServers implements AutoCloseable {
               .hasSize(programs)
               .allSatisfy(
                   lease -> assertThat(lease.getGrants(0).getGrant().getServer()).isEqualTo(server));
-          assertThat(first().sessions())
-              .hasSize(programs)
-              .allSatisfy(session -> {
-                assertThat(session.getState()).isEqualTo(SessionInfo.State.STATE_ATTACHED);
-                assertThat(session.getCalls()).isPositive();
-              });
+          first().requireWorking(programs, 0);
         });
   }
 

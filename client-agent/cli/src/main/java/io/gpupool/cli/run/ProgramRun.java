@@ -158,7 +158,7 @@ public final class ProgramRun {
     String ptxas = installation.require(installation.ptxas()).toString();
     program.setDefault("TRITON_PTXAS_PATH", ptxas);
     program.setDefault("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
-    if (!System.getenv().getOrDefault("GPUPOOL_TORCH_FALLBACK", "").isEmpty()) {
+    if (Environment.variable("GPUPOOL_TORCH_FALLBACK").isPresent()) {
       program.prepend("PYTHONPATH", installation.require(installation.python()).toString());
     }
   }

@@ -19,7 +19,6 @@ import java.util.Optional;
  * the session is made again; what it cannot give back is named.
  */
 final class NvidiaRelocation implements Relocation {
-
   private final NvidiaEvents driver;
 
   /** Whether a primary context is retained for memory that came before the session. */
