@@ -49,7 +49,7 @@ final class ProgramMoves {
 
   /** The reasons for which a session may stay. */
   private static final Pattern STAYS =
-      Pattern.compile("it has .*, which cannot move|a context has failed|takes too long");
+      Pattern.compile("it has .*, which cannot move|a context has failed");
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;

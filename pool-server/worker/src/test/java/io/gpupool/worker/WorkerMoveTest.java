@@ -104,14 +104,13 @@ class WorkerMoveTest extends WorkerMoveFixture {
   void session_whoseRestorationTakesLongerThanItsWindow_hasAllOfTheWindowAfterwards()
       throws Throwable {
     final long kept = startProgram();
-    assignTarget(16 << 20, "3000");
+    assignTarget(16 << 20, "8000");
     connectWorkers();
     next(fromTarget, "restored");
-    Thread.sleep(3500);
+    Thread.sleep(8500);
     targetServerKnows();
     next(fromSource, "moved");
     decide(1);
-    assertThat(worker.waitFor(20, TimeUnit.SECONDS)).isTrue();
     targetServerKnows();
 
     resume(targetControl(), Objects.requireNonNull(targetSocket));

@@ -14,7 +14,6 @@ import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.session.core.AnswerLog;
 import io.gpupool.worker.session.core.AnswerSender;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,8 +33,9 @@ final class CallStream {
   private static final int RESUMABLE_BYTES =
       RECEIVE_BYTES + ResumeLimits.MAX_RETAINED_BYTES + CONTROL_FRAMES_BYTES;
 
-  /** Memory for the next stream that can be resumed; 0: none. */
-  private static final AtomicLong PREPARED = new AtomicLong();
+  /** Memory for the next stream that can be resumed. */
+  private static final PreparedMemory PREPARED =
+      new PreparedMemory(RESUMABLE_BYTES + WORK_BYTES, RECEIVE_BYTES);
 
   private enum State {
     CONNECTED,
@@ -58,6 +58,10 @@ final class CallStream {
   private final long greeting;
   private final long watchedFd;
   private volatile long receivedBytes;
+
+  /** Whether the session's thread waits for something to come. */
+  private volatile boolean isWaiting;
+
   private State state = State.CONNECTED;
 
   /** Written with the lock held. */
@@ -108,8 +112,7 @@ final class CallStream {
     this.sender = sender;
     bufferBytes = sender == null ? RECEIVE_BYTES : RESUMABLE_BYTES;
     // Pages are taken as they are touched; beyond the first ones, hardly ever.
-    long prepared = sender == null ? 0 : PREPARED.getAndSet(0);
-    buffer = prepared != 0 ? prepared : Posix.map(bufferBytes + WORK_BYTES);
+    buffer = sender == null ? Posix.map(bufferBytes + WORK_BYTES) : PREPARED.take();
     pollFd = buffer + bufferBytes;
     watchedFd = pollFd + 8;
     // To the end: a record may bring more.
@@ -140,14 +143,7 @@ final class CallStream {
    * wait for pages. Any thread may call it.
    */
   static void prepare() {
-    long memory = Posix.map(RESUMABLE_BYTES + WORK_BYTES);
-    if (memory != 0) {
-      Memory.clear(memory, RECEIVE_BYTES);
-      long former = PREPARED.getAndSet(memory);
-      if (former != 0) {
-        Posix.unmap(former, RESUMABLE_BYTES + WORK_BYTES);
-      }
-    }
+    PREPARED.prepare();
   }
 
   /** The sending end, of a stream that can be resumed. */
@@ -169,9 +165,22 @@ final class CallStream {
     return state == State.CONNECTED;
   }
 
+  /** Returns whether a whole frame has come that is not executed, or something that is none. */
+  boolean hasWholeFrame() {
+    return Frames.endOfWhole(buffer + start, buffer + end) > buffer + start;
+  }
+
   /** Receives what there is room for; returns 0 or an error where the connection is gone. */
-  long receive(int flags) {
-    return receive(flags, RECEIVE_BYTES);
+  long receive() {
+    return receive(Posix.MSG_DONTWAIT, RECEIVE_BYTES);
+  }
+
+  /** As above, and waits for something. */
+  long awaitAndReceive() {
+    isWaiting = true;
+    long result = receive(0, RECEIVE_BYTES);
+    isWaiting = false;
+    return result;
   }
 
   private long receive(int flags, int limit) {
@@ -185,7 +194,7 @@ final class CallStream {
 
   /** Receives behind frames that wait for their turn, if there is room. */
   long receiveAhead() {
-    return end >= RECEIVE_BYTES ? -Posix.EAGAIN : receive(Posix.MSG_DONTWAIT, RECEIVE_BYTES);
+    return end >= RECEIVE_BYTES ? -Posix.EAGAIN : receive();
   }
 
   /**
@@ -251,7 +260,9 @@ final class CallStream {
       silent = false;
     }
     logged.disconnect();
-    end = boundary();
+    long whole = Frames.endOfWhole(buffer + start, buffer + end);
+    end = (int) (whole - buffer);
+    received = origin + end - Frames.controlBytes(buffer + start, whole);
     state = State.LOST;
     window.disconnected().accept(cause);
   }
@@ -259,22 +270,27 @@ final class CallStream {
   /** Waits for a later connection until the window is over. */
   @Nullable String awaitResumption(AnswerSender logged) {
     String over = null;
+    isWaiting = true;
     while (over == null && state != State.CONNECTED && !isWoken() && !isInterrupted()) {
-      over = resume(window.millis(), logged);
+      over = resume(window.millis(), true, logged);
     }
+    isWaiting = false;
     return over;
   }
 
-  /** Waits a little for a later connection; returns why the session ends, if it does. */
+  /**
+   * Waits a little for a later connection, which the call under way needs; returns why the session
+   * ends, if it does.
+   */
   @Nullable String lookForResumption(AnswerSender logged, boolean patiently) {
-    return resume(patiently ? LOOK_MILLIS : 0, logged);
+    return resume(patiently ? LOOK_MILLIS : 0, false, logged);
   }
 
-  private @Nullable String resume(long millis, AnswerSender logged) {
+  private @Nullable String resume(long millis, boolean interruptible, AnswerSender logged) {
     long leftMillis = Math.max(0, window.millis() - sinceLossMillis());
     int waitMillis = (int) Math.min(millis, leftMillis);
     // One that has come in time may have waited for a call of the driver.
-    if (state == State.ADOPTED || adopt(waitMillis)) {
+    if (state == State.ADOPTED || adopt(waitMillis, interruptible)) {
       String refused = greet(waitMillis, logged);
       if (refused != null || state == State.CONNECTED) {
         return refused;
@@ -299,10 +315,10 @@ final class CallStream {
         + " s";
   }
 
-  private synchronized boolean adopt(long waitMillis) {
+  private synchronized boolean adopt(long waitMillis, boolean interruptible) {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMillis);
     ProgramConnection later = offered;
-    while (later == null && !woken && !interrupted) {
+    while (later == null && !woken && !(interruptible && interrupted)) {
       long leftMillis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
       if (leftMillis <= 0) {
         return false;
@@ -314,7 +330,7 @@ final class CallStream {
       }
       later = offered;
     }
-    if (woken || interrupted || later == null) {
+    if (woken || interruptible && interrupted || later == null) {
       return false;
     }
     closeOwn();
@@ -385,30 +401,6 @@ final class CallStream {
     return null;
   }
 
-  /**
-   * Finds the end of the last whole frame, and its position; the end of all bytes, if there is
-   * something that is no frame.
-   */
-  private int boundary() {
-    int at = start;
-    int uncounted = 0;
-    int boundary = -1;
-    while (boundary < 0) {
-      long frame = buffer + at;
-      int length = end - at < RequestHeader.BYTES ? Integer.MAX_VALUE : Memory.getInt(frame);
-      if (end - at < RequestHeader.BYTES || Frames.isLength(length) && end - at < length) {
-        boundary = at;
-      } else if (!Frames.isLength(length)) {
-        boundary = end;
-      } else {
-        uncounted += Frames.isControl(frame) ? length : 0;
-        at += length;
-      }
-    }
-    received = origin + at - uncounted;
-    return boundary;
-  }
-
   /** Offers a later connection, which is the stream's to close. Any thread may call it. */
   synchronized void offer(ProgramConnection later) {
     if (released) {
@@ -441,7 +433,14 @@ final class CallStream {
     return interrupted;
   }
 
-  /** Breaks the connection, so that the session's thread does not wait for it. Any thread may. */
+  /** Breaks the connection if the session's thread waits for something to come. Any thread may. */
+  synchronized void cutWhileWaiting() {
+    if (isWaiting && !released) {
+      cut();
+    }
+  }
+
+  /** Breaks the connection. */
   synchronized void cut() {
     Posix.shutdown(connection.fd());
   }

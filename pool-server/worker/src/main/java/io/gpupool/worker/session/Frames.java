@@ -26,6 +26,36 @@ final class Frames {
   }
 
   /**
+   * Returns the end of the last whole frame between two addresses; the latter of them, if there is
+   * something that is no frame.
+   */
+  static long endOfWhole(long from, long to) {
+    long at = from;
+    while (to - at >= RequestHeader.BYTES) {
+      int length = Memory.getInt(at);
+      if (!isLength(length)) {
+        return to;
+      }
+      if (to - at < length) {
+        return at;
+      }
+      at += length;
+    }
+    return at;
+  }
+
+  /** Returns how many bytes between two addresses belong to whole control frames. */
+  static int controlBytes(long from, long to) {
+    int bytes = 0;
+    for (long at = from; to - at >= RequestHeader.BYTES && isLength(Memory.getInt(at)); ) {
+      int length = Memory.getInt(at);
+      bytes += isControl(at) ? length : 0;
+      at += length;
+    }
+    return bytes;
+  }
+
+  /**
    * Returns the reason for which a connection cannot go on where another one broke, or null.
    *
    * @param greeting its first frame

@@ -110,7 +110,7 @@ public final class Session {
             calls.saved().journal(),
             backend.relocation().orElse(null));
     reader.tell(acknowledgements, calls.callback()::callbackDone);
-    pause = new SessionPause(stream, calls.idle(), answers, new PauseSteps());
+    pause = new SessionPause(stream, calls.idle(), answers, new PauseSteps(), window.millis());
     List<Integer> gpus = plan.gpus().stream().map(LeasedGpu::ordinal).toList();
     transfer = new SessionTransfer(backend, stream, calls, executor, pause, gpus);
     backend.setCaller(new Caller());
@@ -318,7 +318,7 @@ public final class Session {
     if (!stream.isConnected()) {
       awaitResumption();
     } else if (settled) {
-      lostUnless(stream.receive(0));
+      lostUnless(stream.awaitAndReceive());
     } else {
       lostUnless(receiveConnected(stream.end));
     }
@@ -344,14 +344,14 @@ public final class Session {
       acknowledgements.tell();
     }
     answers.flush();
-    long received = nothingNew(before) ? stream.receive(Posix.MSG_DONTWAIT) : -Posix.EAGAIN;
+    long received = nothingNew(before) ? stream.receive() : -Posix.EAGAIN;
     if (received == -Posix.EAGAIN) {
       received = spin(before);
     }
     if (received == -Posix.EAGAIN) {
       waits.handOver();
       handedOver = true;
-      received = nothingNew(before) ? stream.receive(0) : received;
+      received = nothingNew(before) ? stream.awaitAndReceive() : received;
     }
     return received;
   }
@@ -402,7 +402,7 @@ public final class Session {
         waits.poll();
         answers.flush();
       }
-      received = nothingNew(before) ? stream.receive(Posix.MSG_DONTWAIT) : received;
+      received = nothingNew(before) ? stream.receive() : received;
     }
     return received;
   }
@@ -434,7 +434,8 @@ public final class Session {
 
     @Override
     public void readAhead() {
-      if (stream.isConnected()) {
+      // The end of a host function comes over a connection; for anything else none is needed.
+      if (stream.isConnected() || calls.idle().callbacks().anyOutstanding()) {
         reader.setBetweenFrames(true);
         reader.readAhead();
         reader.setBetweenFrames(false);

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The way of a session into a pause. Used by the session's thread unless said otherwise. */
 final class SessionPause {
-  /** For which the session's thread may be in a call before its connection is broken for it. */
+  /** How often it is looked whether the session's thread waits for the program. */
   private static final long NOTICE_MILLIS = 5;
 
   private static final long LOOK_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
@@ -21,6 +21,7 @@ final class SessionPause {
   private final IdleCheck idle;
   private final Answers answers;
   private final Steps steps;
+  private final long maxPatienceNanos;
   private final AtomicReference<@Nullable Request> requested = new AtomicReference<>();
   private volatile boolean paused;
 
@@ -39,13 +40,35 @@ final class SessionPause {
     boolean isEnding();
   }
 
-  private record Request(Pause pause, long patienceNanos, long sinceNanos) {
+  /** A pause that was asked for, and is neither begun nor refused. */
+  private static final class Request {
+    final Pause pause;
+    private final long patienceNanos;
+    private final long sinceNanos = System.nanoTime();
+
+    /** Whether the session's thread is on its way. */
+    volatile boolean noticed;
+
+    /** Whether it waits for work that was given to the GPU. */
+    volatile boolean awaitsWork;
+
+    Request(Pause pause, long patienceNanos) {
+      this.pause = pause;
+      this.patienceNanos = patienceNanos;
+    }
+
     boolean isOverdue() {
       return System.nanoTime() - sinceNanos > patienceNanos;
     }
   }
 
-  SessionPause(CallStream stream, IdleCheck idle, Answers answers, Steps steps) {
+  /**
+   * Of a session.
+   *
+   * @param windowMillis the resume window, in which the program has to find its session again
+   */
+  SessionPause(CallStream stream, IdleCheck idle, Answers answers, Steps steps, long windowMillis) {
+    maxPatienceNanos = TimeUnit.MILLISECONDS.toNanos(windowMillis) / 2;
     this.stream = stream;
     this.idle = idle;
     this.answers = answers;
@@ -53,29 +76,48 @@ final class SessionPause {
   }
 
   /**
-   * Asks for a pause; returns when the session's thread will notice, or the request was refused.
-   * For another thread.
+   * Asks for a pause; returns when it has begun or was refused. For another thread.
    *
-   * @param patienceNanos how long work of the GPU and host functions may take until then
+   * @param patienceNanos how long calls, work of the GPU and host functions may take until then; at
+   *     most half of the resume window
    */
   void request(Pause pause, long patienceNanos) {
-    Request request = new Request(pause, patienceNanos, System.nanoTime());
+    Request request = new Request(pause, Math.min(patienceNanos, maxPatienceNanos));
     if (!requested.compareAndSet(null, request)) {
       pause.refused("another pause was asked for");
       return;
     }
     stream.interrupt(true);
-    do {
+    while (requested.get() == request) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(NOTICE_MILLIS));
-      if (request.isOverdue() && requested.compareAndSet(request, null)) {
-        pause.refused("a host function of the program takes too long");
-        return;
+      if (request.isOverdue()) {
+        withdraw(request);
+      } else if (!request.noticed && !idle.callbacks().anyOutstanding()) {
+        // A host function's end is said over the connection, and a call's results are taken.
+        stream.cutWhileWaiting();
       }
-      // Without a connection, nobody could say that one has ended.
-    } while (requested.get() == request && idle.callbacks().anyOutstanding());
-    if (requested.get() == request) {
-      stream.cut();
     }
+  }
+
+  private void withdraw(Request request) {
+    if (requested.compareAndSet(request, null)) {
+      goOn();
+      request.pause.refused(overdue(request));
+    }
+  }
+
+  private String overdue(Request request) {
+    if (idle.callbacks().anyOutstanding()) {
+      return "a host function of the program takes too long";
+    }
+    return request.awaitsWork
+        ? "work of the GPU takes too long, or a stream waits for something that does not come"
+        : "a call takes too long, or the program does not take its results";
+  }
+
+  private void goOn() {
+    stream.interrupt(false);
+    stream.restartWindow();
   }
 
   /** Returns whether the session is paused. Any thread may ask. */
@@ -89,16 +131,15 @@ final class SessionPause {
    * @return whether the session has left
    */
   boolean pauseIfRequested() {
-    Request request = requested.getAndSet(null);
+    Request request = requested.get();
     if (request == null) {
       return false;
     }
-    String reason = awaitIdle(request);
-    if (reason == null) {
-      disconnect();
-      // What had come while the GPU was waited for.
-      steps.executeReceived();
-      reason = awaitIdle(request);
+    request.noticed = true;
+    String reason = settle(request);
+    if (!requested.compareAndSet(request, null)) {
+      // It took too long.
+      return false;
     }
     boolean gone = false;
     if (steps.isEnding()) {
@@ -109,10 +150,30 @@ final class SessionPause {
       gone = pause(request.pause);
     }
     if (!gone) {
-      stream.interrupt(false);
-      stream.restartWindow();
+      goOn();
     }
     return gone;
+  }
+
+  /**
+   * Executes all that has come, and goes without a connection then; returns why it cannot. Not
+   * before: the program takes results of calls over it, and has no other one until the pause ends.
+   */
+  private @Nullable String settle(Request request) {
+    String reason = awaitIdle(request, true);
+    while (reason == null && isWanted(request) && stream.hasWholeFrame()) {
+      steps.executeReceived();
+      // There may always be more to come.
+      reason = awaitIdle(request, false);
+    }
+    if (reason == null && isWanted(request)) {
+      disconnect();
+    }
+    return reason;
+  }
+
+  private boolean isWanted(Request request) {
+    return requested.get() == request && !steps.isEnding();
   }
 
   private boolean pause(Pause pause) {
@@ -137,8 +198,8 @@ final class SessionPause {
     }
   }
 
-  private @Nullable String awaitIdle(Request request) {
-    while (!steps.isEnding()) {
+  private @Nullable String awaitIdle(Request request, boolean readsAhead) {
+    while (isWanted(request)) {
       idle.waits().poll();
       int result = idle.query();
       if (result != 0 && result != CudaResult.NOT_READY) {
@@ -150,15 +211,13 @@ final class SessionPause {
       }
       // Whatever was answered until then.
       answers.flush();
+      request.awaitsWork = !settled;
       if (settled) {
         return null;
       }
-      if (request.isOverdue()) {
-        return idle.callbacks().anyOutstanding()
-            ? "a host function of the program takes too long"
-            : "work of the GPU takes too long, or a stream waits for something that does not come";
+      if (readsAhead || idle.callbacks().anyOutstanding()) {
+        steps.readAhead();
       }
-      steps.readAhead();
       LockSupport.parkNanos(LOOK_NANOS);
     }
     return null;

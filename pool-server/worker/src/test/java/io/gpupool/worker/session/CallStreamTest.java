@@ -42,7 +42,7 @@ class CallStreamTest {
 
   private void loseFirst() {
     first.close();
-    assertThat(stream.receive(0)).isZero();
+    assertThat(stream.awaitAndReceive()).isZero();
     stream.lose(0, sender);
   }
 
