@@ -179,7 +179,7 @@ final class MoveKillSite implements AutoCloseable {
         .atMost(STARTING)
         .until(() ->
             !program.program().isAlive()
-                || before.size() < program.processes()
+                || sessions().size() < program.processes()
                 || program.isServedBy(sessions())
                     && calls().entrySet().stream()
                         .allMatch(now -> now.getValue() > before.getOrDefault(now.getKey(), 0L)));

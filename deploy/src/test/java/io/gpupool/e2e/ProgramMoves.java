@@ -49,7 +49,8 @@ final class ProgramMoves {
 
   /** The reasons for which a session may stay. */
   private static final Pattern STAYS =
-      Pattern.compile("it has .*, which cannot move|a context has failed");
+      Pattern.compile(
+          "it has .*, which cannot move|a context has failed|a stream waits for something");
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;

@@ -54,7 +54,8 @@ final class NvidiaRelocation implements Relocation {
           Optional.of("memory from a pool, whose addresses the driver chooses");
       case Ops.arrayCreate, Ops.mipmapCreate ->
           Optional.of("arrays, whose bytes the driver places by itself");
-      case Ops.referenceFind -> Optional.of("texture references, which the driver numbers");
+      case Ops.referenceFind ->
+          Optional.of("texture references, which move between software GPUs only");
       default -> Optional.empty();
     };
   }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The way of a session into a pause. Used by the session's thread unless said otherwise. */
 final class SessionPause {
-  /** How often it is looked whether the session's thread waits for the program. */
+  /** The time between two looks at whether the session's thread waits for the program. */
   private static final long NOTICE_MILLIS = 5;
 
   private static final long LOOK_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
@@ -93,7 +93,7 @@ final class SessionPause {
       if (request.isOverdue()) {
         withdraw(request);
       } else if (!request.noticed && !idle.callbacks().anyOutstanding()) {
-        // A host function's end is said over the connection, and a call's results are taken.
+        // The end of a host function and the results of a call go over the connection.
         stream.cutWhileWaiting();
       }
     }
@@ -160,11 +160,11 @@ final class SessionPause {
    * before: the program takes results of calls over it, and has no other one until the pause ends.
    */
   private @Nullable String settle(Request request) {
-    String reason = awaitIdle(request, true);
+    String reason = awaitIdle(request);
+    // A call may have read what comes after it.
     while (reason == null && isWanted(request) && stream.hasWholeFrame()) {
       steps.executeReceived();
-      // There may always be more to come.
-      reason = awaitIdle(request, false);
+      reason = awaitIdle(request);
     }
     if (reason == null && isWanted(request)) {
       disconnect();
@@ -198,7 +198,7 @@ final class SessionPause {
     }
   }
 
-  private @Nullable String awaitIdle(Request request, boolean readsAhead) {
+  private @Nullable String awaitIdle(Request request) {
     while (isWanted(request)) {
       idle.waits().poll();
       int result = idle.query();
@@ -215,7 +215,7 @@ final class SessionPause {
       if (settled) {
         return null;
       }
-      if (readsAhead || idle.callbacks().anyOutstanding()) {
+      if (idle.callbacks().anyOutstanding()) {
         steps.readAhead();
       }
       LockSupport.parkNanos(LOOK_NANOS);

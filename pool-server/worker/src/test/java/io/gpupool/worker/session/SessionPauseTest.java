@@ -59,12 +59,16 @@ class SessionPauseTest {
     backend.close();
   }
 
-  /** Has the session copy more than it may keep for the program, which takes nothing. */
-  private void copyWithoutTaking() {
+  private long allocate() {
     client.ask(TAG - 2, Ops.ctxRetainPrimary, 0, 0);
     assertThat(client.reply(TAG - 2).result()).isZero();
     client.ask(TAG - 1, Ops.memAlloc, MEMORY_BYTES, 1);
-    long address = client.reply(TAG - 1).u64(0);
+    return client.reply(TAG - 1).u64(0);
+  }
+
+  /** Has the session copy more than it may keep for the program, which takes nothing. */
+  private void copyWithoutTaking() {
+    long address = allocate();
     for (int i = 0; i < COPIES; i++) {
       client.ask(TAG + i, Ops.memcpyDtoH, address, MEMORY_BYTES, 0);
     }
