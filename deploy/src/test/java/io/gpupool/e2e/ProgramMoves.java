@@ -47,10 +47,14 @@ final class ProgramMoves {
   /** The reasons for which a lease does not move because its program has ended. */
   private static final Pattern ENDED = Pattern.compile("the lease has ended$|is ending; ask for");
 
-  /** The reasons for which a session may stay. */
+  /**
+   * The reasons for which a session may stay. A stream or a host function may wait for a call that
+   * the stopped program is still to make.
+   */
   private static final Pattern STAYS =
       Pattern.compile(
-          "it has .*, which cannot move|a context has failed|a stream waits for something");
+          "it has .*, which cannot move|a context has failed|a stream waits for something"
+              + "|a host function of the program takes too long");
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;
