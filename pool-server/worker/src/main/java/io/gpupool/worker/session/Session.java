@@ -434,12 +434,9 @@ public final class Session {
 
     @Override
     public void readAhead() {
-      // The end of a host function comes over a connection; for anything else none is needed.
-      if (stream.isConnected() || calls.idle().callbacks().anyOutstanding()) {
-        reader.setBetweenFrames(true);
-        reader.readAhead();
-        reader.setBetweenFrames(false);
-      }
+      reader.setBetweenFrames(true);
+      reader.readAhead();
+      reader.setBetweenFrames(false);
     }
 
     @Override

@@ -30,7 +30,7 @@ final class SessionPause {
     /** Executes the whole frames that have been received. */
     void executeReceived();
 
-    /** Takes in what is there, if there is a connection, and sees to what has ended. */
+    /** Takes in what is there, perhaps over a later connection, and sees to what has ended. */
     void readAhead();
 
     /** Returns the session as it is to be transferred. */
@@ -126,7 +126,8 @@ final class SessionPause {
   }
 
   /**
-   * Pauses if that was asked for.
+   * Pauses if that was asked for. A session that stays has executed all whole frames that it read
+   * meanwhile.
    *
    * @return whether the session has left
    */
@@ -137,22 +138,27 @@ final class SessionPause {
     }
     request.noticed = true;
     String reason = settle(request);
-    if (!requested.compareAndSet(request, null)) {
-      // It took too long.
-      return false;
-    }
-    boolean gone = false;
-    if (steps.isEnding()) {
-      request.pause.refused("the session ends");
-    } else if (reason != null) {
-      request.pause.refused(reason);
-    } else {
-      gone = pause(request.pause);
-    }
-    if (!gone) {
+    // Not so if it took too long, and was refused by the thread that had asked.
+    if (requested.compareAndSet(request, null)) {
+      if (begin(request.pause, reason)) {
+        return true;
+      }
       goOn();
     }
-    return gone;
+    steps.executeReceived();
+    return false;
+  }
+
+  private boolean begin(Pause pause, @Nullable String reason) {
+    if (steps.isEnding()) {
+      pause.refused("the session ends");
+      return false;
+    }
+    if (reason != null) {
+      pause.refused(reason);
+      return false;
+    }
+    return pause(pause);
   }
 
   /**

@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.AnswerKind;
+import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.Ops;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
@@ -24,6 +25,8 @@ class SessionPauseTest {
   private static final int COPIES = 12;
 
   private static final int TAG = 100;
+  private static final int STREAM = 30;
+  private static final int CALLBACK = 77;
 
   private final SoftBackend backend =
       new SoftBackend(new DeviceSpec(1, 64L << 20, 90), MissingPtx.SKIP);
@@ -147,5 +150,31 @@ class SessionPauseTest {
     }
 
     assertThat(outcome()).isEqualTo("paused");
+  }
+
+  @Test
+  void call_thatCameWhileAHostFunctionWasWaitedFor_isExecutedAfterTheRefusal() throws Exception {
+    client.close();
+    client = open(4000);
+    client.ask(TAG, Ops.ctxRetainPrimary, 0, 0);
+    assertThat(client.reply(TAG).result()).isZero();
+    client.post(Ops.streamCreate, STREAM, 1, 0);
+    client.post(Ops.streamHostFunction, STREAM, CALLBACK, 0);
+    assertThat(client.next().kind()).isEqualTo(AnswerKind.CALLBACK);
+    pause();
+    TimeUnit.MILLISECONDS.sleep(200);
+    // With the end of this call, the session's thread comes to know of the pause.
+    client.ask(TAG + 1, Ops.streamQuery, STREAM);
+    assertThat(client.reply(TAG + 1).result()).isEqualTo(CudaResult.NOT_READY);
+    client.ask(TAG + 2, Ops.streamQuery, STREAM);
+    while (!request.outcome.isDone()) {
+      client.step(1 << 20, 0);
+    }
+
+    assertThat(outcome()).isEqualTo("a host function of the program takes too long");
+    assertThat(client.reply(TAG + 2).result()).isEqualTo(CudaResult.NOT_READY);
+    client.post(Ops.callbackDone, CALLBACK);
+    client.ask(TAG + 3, Ops.streamSynchronize, STREAM);
+    assertThat(client.reply(TAG + 3).result()).isZero();
   }
 }
