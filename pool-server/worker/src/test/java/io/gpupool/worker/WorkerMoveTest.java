@@ -107,7 +107,7 @@ class WorkerMoveTest extends WorkerMoveFixture {
     assignTarget(16 << 20, "8000");
     connectWorkers();
     next(fromTarget, "restored");
-    Thread.sleep(8500);
+    Thread.sleep(10_000);
     targetServerKnows();
     next(fromSource, "moved");
     decide(1);

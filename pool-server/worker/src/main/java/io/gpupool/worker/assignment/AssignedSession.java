@@ -310,8 +310,9 @@ public final class AssignedSession {
     parts.backend.nameSession(mine.name().text());
     Session session = beginning.begin(parts.backend, plan);
     if (mine.resumeWindowMillis() > 0) {
-      Departure.watch(() -> watch(session), mine.name().text());
+      // First: the window of a session that was restored begins anew with it.
       started.complete(session);
+      Departure.watch(() -> watch(session), mine.name().text());
     }
     if (!parts.backend.printTo(session::print)) {
       parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
