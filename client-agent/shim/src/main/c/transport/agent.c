@@ -198,7 +198,7 @@ static CUresult accept_answer(struct text_message *answer, struct attachment *at
   return CUDA_SUCCESS;
 }
 
-/** The agent's answer; while a pod's lease is waited for, it says so now and then before it answers. */
+/** The agent's answer; while it waits for a lease or a server, it says so now and then before it answers. */
 static bool receive_answer(struct text_message *message, int agent) {
   char type[32], text[1024], said[1024] = "";
   for (;;) {
@@ -206,7 +206,7 @@ static bool receive_answer(struct text_message *message, int agent) {
     text_get(message, "type", type, sizeof type);
     if (strcmp(type, "waiting") != 0) return true;
     text_get(message, "message", text, sizeof text);
-    if (strcmp(text, said) != 0) log_line(LOG_WARN, "waiting for the pod's lease: %s", text);
+    if (strcmp(text, said) != 0) log_line(LOG_WARN, "waiting for a GPU: %s", text);
     memcpy(said, text, sizeof said);
   }
 }

@@ -17,10 +17,12 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Servers that are killed and upgraded beneath running programs: each program gives its results,
  * and leaves nothing behind. {@code -Dgpupool.restart.kills=N} kills a server so many times, {@code
- * -Dgpupool.restart.seed=S} at other moments.
+ * -Dgpupool.restart.starts=N} stops one so many times beneath programs that start, and {@code
+ * -Dgpupool.restart.seed=S} does so at other moments.
  */
 class RestartIT {
   private static final int KILLS = Integer.getInteger("gpupool.restart.kills", 4);
+  private static final int STARTS = Integer.getInteger("gpupool.restart.starts", 1);
   private static final long SEED = Long.getLong("gpupool.restart.seed", 1);
 
   /** In one life of the four programs. */
@@ -57,13 +59,19 @@ class RestartIT {
     assertThat(ended.output()).contains("resumed: OK");
   }
 
-  private static void awaitAttached(Pool pool, int sessions) {
+  private static void awaitAttached(RestartedServer server, List<Program> programs) {
     await()
         .atMost(ATTACHING)
-        .untilAsserted(() ->
-            assertThat(pool.sessions())
-                .hasSize(sessions)
-                .allMatch(session -> session.getState() == SessionInfo.State.STATE_ATTACHED));
+        .untilAsserted(() -> {
+          assertThat(programs)
+              .allSatisfy(program ->
+                  assertThat(program.isAlive())
+                      .as(() -> program.report() + "\n" + server.log())
+                      .isTrue());
+          assertThat(server.pool().sessions())
+              .hasSize(programs.size())
+              .allMatch(session -> session.getState() == SessionInfo.State.STATE_ATTACHED);
+        });
   }
 
   @Test
@@ -77,10 +85,10 @@ class RestartIT {
           for (int i = 0; i < 4; i++) {
             programs.add(start(server.pool()));
           }
-          awaitAttached(server.pool(), programs.size());
+          awaitAttached(server, programs);
           for (int i = kills; i < Math.min(KILLS, kills + KILLS_A_ROUND); i++) {
             kill(server);
-            awaitAttached(server.pool(), programs.size());
+            awaitAttached(server, programs);
           }
           programs.forEach(RestartIT::requireResult);
         } finally {
@@ -102,6 +110,34 @@ class RestartIT {
   }
 
   @Test
+  void programs_serverStoppedWhileTheyStart_startWithItsNextProcess() throws Exception {
+    try (RestartedServer server =
+        RestartedServer.start(
+            folder, "one", "soft:2,mem=1Gi", folder.resolve("state").toString())) {
+      for (int i = 0; i < STARTS; i++) {
+        List<Program> programs = new ArrayList<>();
+        try {
+          for (int j = 0; j < 3; j++) {
+            programs.add(start(server.pool()));
+          }
+          await()
+              .atMost(ATTACHING)
+              .pollInterval(Duration.ofMillis(20))
+              .until(() -> server.pool().leases().size() == programs.size());
+          Thread.sleep(random.nextInt(MAX_MILLIS));
+          server.stop();
+          server.start();
+          awaitAttached(server, programs);
+          programs.forEach(RestartIT::requireResult);
+        } finally {
+          programs.forEach(Program::close);
+        }
+        server.awaitNothingLeft(2L << 30);
+      }
+    }
+  }
+
+  @Test
   void programs_serversOfAPoolUpgradedOneAfterTheOther_giveTheirResults() throws Exception {
     List<RestartedServer> servers = new ArrayList<>();
     List<Program> programs = new ArrayList<>();
@@ -115,18 +151,12 @@ class RestartIT {
         programs.add(start(first, "--select", "server=s" + i));
         programs.add(start(first, "--select", "server=s" + i));
       }
-      await().atMost(ATTACHING).until(() -> first.sessions().size() == programs.size());
+      awaitAttached(servers.getFirst(), programs);
       for (RestartedServer server : servers) {
         server.stop();
         Thread.sleep(random.nextInt(MAX_MILLIS));
         server.start();
-        Pool started = server.pool();
-        await()
-            .atMost(ATTACHING)
-            .untilAsserted(() ->
-                assertThat(started.sessions())
-                    .hasSize(programs.size())
-                    .allMatch(s -> s.getState() == SessionInfo.State.STATE_ATTACHED));
+        awaitAttached(server, programs);
       }
       programs.forEach(RestartIT::requireResult);
       for (RestartedServer server : servers) {

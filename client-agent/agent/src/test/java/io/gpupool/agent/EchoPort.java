@@ -42,6 +42,7 @@ final class EchoPort implements AutoCloseable {
   private final ChannelGroup streams = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final EventLoopGroup loops = EventLoops.create("echo-port", 1);
   private final AtomicInteger breaking = new AtomicInteger();
+  private final AtomicInteger busy = new AtomicInteger();
   private final AtomicInteger local = new AtomicInteger();
   private final ChannelGroup sockets = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Channel server;
@@ -99,6 +100,11 @@ final class EchoPort implements AutoCloseable {
     breaking.set(connections);
   }
 
+  /** Refuses so many connections as one that is about to stop. */
+  void refuseNext(int connections) {
+    busy.set(connections);
+  }
+
   void cut() {
     streams.close().awaitUninterruptibly();
   }
@@ -125,18 +131,25 @@ final class EchoPort implements AutoCloseable {
       }
       ClientHello hello =
           ClientHello.decode(ByteBufUtil.getBytes(bytes.readBytes(ClientHello.BYTES)));
+      if (busy.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        refuse(context, ServerHello.refused(ServerHello.BUSY, "the server is stopping"));
+        return;
+      }
       if (!keys.remove(
           ByteString.copyFrom(hello.session().bytes())
               .concat(ByteString.copyFrom(hello.key().bytes())))) {
-        ServerHello refusal = ServerHello.refused(ServerHello.BAD_SESSION, "no such session");
-        context
-            .writeAndFlush(Unpooled.wrappedBuffer(refusal.encode()))
-            .addListener(ChannelFutureListener.CLOSE);
+        refuse(context, ServerHello.refused(ServerHello.BAD_SESSION, "no such session"));
         return;
       }
       context.writeAndFlush(Unpooled.wrappedBuffer(ServerHello.accepted(1).encode()));
       context.pipeline().replace(this, null, new Echo(hello.resumes()));
     }
+  }
+
+  private static void refuse(ChannelHandlerContext context, ServerHello refusal) {
+    context
+        .writeAndFlush(Unpooled.wrappedBuffer(refusal.encode()))
+        .addListener(ChannelFutureListener.CLOSE);
   }
 
   /** Tells for each line whether the connection resumes its session. */

@@ -93,6 +93,38 @@ class ResumeIT {
   }
 
   @Test
+  void attach_serverThatRestarts_isWaitedForBySessionsThatOutliveIt() throws Exception {
+    try (ResumingPool pool = pool()) {
+      agent = start(pool.address(), false);
+      pool.refuseNext(1);
+      try (Shim shim = new Shim(socket)) {
+        TextMessage told = shim.ask(Shim.attach().put("lease", "L1.secret").build());
+        assertThat(told.type()).isEqualTo("waiting");
+        assertThat(told.get("message").orElse("")).contains("the server is stopping");
+        pool.leave();
+        assertThat(shim.socket.receive().orElseThrow().get("message").orElse(""))
+            .contains("cannot be reached");
+        pool.comeBack();
+        TextMessage answer = told;
+        while (answer.type().equals("waiting")) {
+          answer = shim.socket.receive().orElseThrow();
+        }
+        assertThat(answer.type()).isEqualTo("attached");
+      }
+    }
+  }
+
+  @Test
+  void attach_serverThatRestarts_isNotWaitedForBySessionsWithoutAWindow() throws Exception {
+    try (ResumingPool pool = new ResumingPool(TlsFiles.NONE, 0)) {
+      agent = start(pool.address(), false);
+      pool.refuseNext(1);
+      assertRefused(
+          Shim.attach().put("lease", "L1.secret"), "unreachable", "the server is stopping");
+    }
+  }
+
+  @Test
   void attach_sessionWithoutAWindow_isNotOfferedToResume() throws Exception {
     try (ResumingPool pool = new ResumingPool(TlsFiles.NONE, 0)) {
       agent = start(pool.address(), true);

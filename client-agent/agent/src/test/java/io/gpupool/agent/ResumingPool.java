@@ -143,6 +143,11 @@ final class ResumingPool implements AutoCloseable {
     streams.breakNext(connections);
   }
 
+  /** Refuses so many call streams as a server that is about to stop. */
+  void refuseNext(int connections) {
+    streams.refuseNext(connections);
+  }
+
   /** Stops answering calls; sessions and call streams stay. */
   void leave() throws InterruptedException {
     Objects.requireNonNull(server).shutdownNow().awaitTermination(5, TimeUnit.SECONDS);

@@ -140,6 +140,7 @@ final class ControlMessages {
       control.handOverBy(new UnixSocket(descriptor()));
     }
     session.assign(Assignment.of(message, files));
+    takeover.assigned();
   }
 
   private void peer(TextMessage message) throws IOException, WireException {

@@ -49,11 +49,20 @@ final class Takeover {
     this.parent = parent;
   }
 
+  /**
+   * Lets the connection to the server alone tell of its end from now on, if the session may outlive
+   * it: what the server has sent before may be that the session is recorded.
+   */
+  void assigned() {
+    if (listener != null && session.mayOutliveServer()) {
+      parent.cut();
+    }
+  }
+
   /** Accepts claims, and outlives the server, from now on if the session does. */
   void prepare() {
     if (listener != null && !prepared && session.outlivesServerMillis() > 0) {
       prepared = true;
-      parent.cut();
       listener.begin(control);
     }
   }

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The wait of a pod's program for its lease, which may take long, and for servers that are away for
- * a moment. Runs on the program's event loop.
+ * The wait of a program for servers that are away for a moment, and of a pod's for its lease, which
+ * may take long. Runs on the program's event loop.
  */
 final class LeaseWait {
   private static final Logger LOG = LoggerFactory.getLogger(LeaseWait.class);

@@ -49,6 +49,7 @@ final class SessionOpening {
   private List<CompletableFuture<UnixChannel>> dialing = List.of();
   private @Nullable ProgramStreams streams;
   private int broken;
+  private boolean outlivesServer;
   private boolean left;
 
   /**
@@ -92,7 +93,8 @@ final class SessionOpening {
    * A pod's lease is the affair of the cluster's controller: where it does not keep pods from
    * starting before they have theirs, programs wait here. They wait a little for servers, too,
    * which start anew by themselves and whose names the cluster then has to learn. Other programs
-   * get an answer at once, unless it is a connection that broke.
+   * get an answer at once, unless it is a connection that broke, or a server that is away although
+   * their sessions would have outlived its restart.
    */
   private CompletableFuture<ProgramStreams> openPatiently(AttachRequest.LeaseHandle handle) {
     CompletableFuture<ProgramStreams> opened = new CompletableFuture<>();
@@ -120,14 +122,18 @@ final class SessionOpening {
   }
 
   private boolean isWorthAnotherAttempt(Throwable failure, AttachRequest.LeaseHandle handle) {
-    if (inPod) {
-      Optional<String> why = wait.reason(failure, lease.pool().address());
-      why.ifPresent(reason -> wait.tell(reason, handle, lease.holder()));
-      return why.isPresent();
+    if (!inPod
+        && PoolRequestException.inner(failure) instanceof DialException dial
+        && dial.why() == DialException.Why.BROKEN) {
+      return ++broken <= MOST_BROKEN;
     }
-    return PoolRequestException.inner(failure) instanceof DialException dial
-        && dial.why() == DialException.Why.BROKEN
-        && ++broken <= MOST_BROKEN;
+    boolean isAway = refusal(failure).why() == PoolRequestException.Cause.UNREACHABLE;
+    if (!inPod && !(isAway && outlivesServer)) {
+      return false;
+    }
+    Optional<String> why = wait.reason(failure, lease.pool().address());
+    why.ifPresent(reason -> wait.tell(reason, handle, lease.holder()));
+    return why.isPresent();
   }
 
   /** Closes the opened sessions: of several servers, one may have opened its session already. */
@@ -176,6 +182,7 @@ final class SessionOpening {
     if (left) {
       return CompletableFuture.failedFuture(programHasLeft());
     }
+    outlivesServer = opened.stream().allMatch(OpenedSession::isResumable);
     dialing =
         opened.stream()
             .map(session ->

@@ -127,16 +127,16 @@ final class ArrivingSession implements WorkerSession {
   }
 
   @Override
-  public boolean outlivesServer() {
-    return false;
-  }
-
-  @Override
   public void end(String reason) {
     isOver = true;
     start.cancel();
     refuse(reason);
     session.end(reason);
+  }
+
+  @Override
+  public void outliveServer(Runnable leave) {
+    end("the server is stopping");
   }
 
   private void refuse(String reason) {

@@ -362,11 +362,7 @@ public final class Session implements LeasedSession, WorkerSession {
       @Nullable SealSecret secret,
       Throwable failure) {
     if (failure != null) {
-      LOG.info(
-          "lease {} session {}: its program's connection broke before it was resumed: {}",
-          lease.id(),
-          id.brief(),
-          failure.getMessage());
+      log(": its program's connection broke before it was resumed: " + failure.getMessage());
     } else if (isServed() && number == laterStreams) {
       worker().attach(stream, local, secret);
       resumption.offered(this::end);
@@ -491,7 +487,13 @@ public final class Session implements LeasedSession, WorkerSession {
   }
 
   @Override
-  public boolean outlivesServer() {
-    return recording.isThere() && isServed();
+  public void outliveServer(Runnable leave) {
+    joining.serverStops(() -> {
+      if (recording.isThere() && isServed()) {
+        leave.run();
+      } else {
+        end("the server is stopping");
+      }
+    });
   }
 }

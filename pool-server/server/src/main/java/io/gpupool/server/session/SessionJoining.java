@@ -32,6 +32,7 @@ final class SessionJoining {
   private Timers.Cancellable limit = () -> {};
   private Timers.Cancellable start = () -> {};
   private @Nullable CallStream stream;
+  private boolean answering;
 
   SessionJoining(WorkerStartQueue starts, Timers timers) {
     this.starts = starts;
@@ -78,23 +79,43 @@ final class SessionJoining {
   /** Hands over the connection, which is answered from now on. */
   void answered() {
     stream = null;
+    answering = true;
   }
 
   /** Notes that the program is connected. */
   void over() {
+    answering = false;
     List<Runnable> actions = List.copyOf(onJoined);
     onJoined.clear();
     actions.forEach(Runnable::run);
   }
 
+  /**
+   * Sends a program that waits for a worker to the server's next process.
+   *
+   * @param action runs when it is certain that the program is connected, or that it is not
+   */
+  void serverStops(Runnable action) {
+    refuse(ServerHello.BUSY, "the server is stopping; try again when it has started");
+    if (answering) {
+      whenOver(action);
+    } else {
+      action.run();
+    }
+  }
+
   /** Gives up: the program will never be connected, unless it is already. */
   void end(String reason) {
-    if (stream != null) {
-      stream.refuse(ServerHello.refused(ServerHello.INTERNAL, reason));
-    }
-    stream = null;
+    refuse(ServerHello.INTERNAL, reason);
     over();
     limit.cancel();
     start.cancel();
+  }
+
+  private void refuse(int status, String reason) {
+    if (stream != null) {
+      stream.refuse(ServerHello.refused(status, reason));
+      stream = null;
+    }
   }
 }

@@ -196,16 +196,27 @@ public final class WorkerPool {
     stopped = true;
     onLast = action;
     for (Worker worker : List.copyOf(byToken.values())) {
-      if (leaves && worker.session().filter(WorkerSession::outlivesServer).isPresent()) {
-        byToken.remove(worker.token);
-        worker.leave();
-      } else {
-        worker
-            .session()
-            .ifPresentOrElse(session -> session.end("the server is stopping"), worker::end);
-      }
+      worker.session().ifPresentOrElse(session -> stop(worker, session, leaves), worker::end);
     }
-    if (byToken.isEmpty()) {
+    endIfEmpty();
+  }
+
+  private void stop(Worker worker, WorkerSession session, boolean leaves) {
+    if (!leaves) {
+      session.end("the server is stopping");
+      return;
+    }
+    session.outliveServer(() -> {
+      byToken.remove(worker.token);
+      worker.leave();
+      endIfEmpty();
+    });
+  }
+
+  private void endIfEmpty() {
+    if (stopped && byToken.isEmpty()) {
+      Runnable action = onLast;
+      onLast = () -> {};
       action.run();
     }
   }
@@ -275,9 +286,7 @@ public final class WorkerPool {
     }
     planRefill(Math.max(pause.toMillis(), REFILL_DELAY_MILLIS));
     changed();
-    if (stopped && byToken.isEmpty()) {
-      onLast.run();
-    }
+    endIfEmpty();
   }
 
   private void changed() {

@@ -16,9 +16,14 @@ public interface WorkerSession {
    */
   void workerExited(@Nullable Integer status);
 
-  /** Returns whether the server's next process can take it over. */
-  boolean outlivesServer();
-
   /** Ends the session. */
   void end(String reason);
+
+  /**
+   * The server stops: leaves the session to its next process if that can take it over, else ends
+   * it.
+   *
+   * @param leave leaves the worker; runs later if the program is being connected
+   */
+  void outliveServer(Runnable leave);
 }

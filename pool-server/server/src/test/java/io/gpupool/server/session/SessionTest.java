@@ -93,7 +93,25 @@ class SessionTest {
     waiting.join(answers, 1);
     assertThat(workers.started()).as("of three, two may start at a time").isEqualTo(2);
     timers.pass(120_000);
-    assertThat(answers.refusals).singleElement().asString().contains("no worker could be started");
+    assertThat(answers.refusals)
+        .singleElement()
+        .extracting(ServerHello::text)
+        .asString()
+        .contains("no worker could be started");
+    assertThat(waiting.state()).isEqualTo(Session.State.ENDING);
+  }
+
+  @Test
+  void outliveServer_programStillWaitsForAWorker_isSentToTheNextProcess() {
+    Lease lease = grant(0.5);
+    joined(lease);
+    joined(lease);
+    Session waiting = session(lease);
+    Answers answers = new Answers();
+    waiting.join(answers, 1);
+    waiting.outliveServer(() -> ended.add("left"));
+    assertThat(ended).isEmpty();
+    assertThat(answers.refusals).extracting(ServerHello::status).containsExactly(ServerHello.BUSY);
     assertThat(waiting.state()).isEqualTo(Session.State.ENDING);
   }
 
@@ -140,11 +158,11 @@ class SessionTest {
 
   /** What a program is told when it has connected. */
   private static final class Answers implements CallStream {
-    private final List<String> refusals = new ArrayList<>();
+    private final List<ServerHello> refusals = new ArrayList<>();
 
     @Override
     public void refuse(ServerHello answer) {
-      refusals.add(answer.text());
+      refusals.add(answer);
     }
 
     @Override

@@ -160,8 +160,17 @@ public final class AssignedSession {
    * goes on where it was.
    */
   public long outlivesServerMillis() {
+    return recorded ? windowMillis() : 0;
+  }
+
+  /** Returns whether the session outlives its server's process once that has recorded it. */
+  public boolean mayOutliveServer() {
+    return windowMillis() > 0;
+  }
+
+  private long windowMillis() {
     Assignment mine = assignment;
-    return mine == null || !recorded ? 0 : mine.resumeWindowMillis();
+    return mine == null ? 0 : mine.resumeWindowMillis();
   }
 
   /** Returns the session's name for the log. */
