@@ -186,9 +186,15 @@ final class MoveKillSite implements AutoCloseable {
     return program.program().isAlive() && sessions().size() == program.processes();
   }
 
-  /** Waits until nothing is left of any lease, in records, processes and files. */
-  void awaitNothingLeft() {
-    servers.values().forEach(server -> server.awaitNothingLeft(4L * mebibytes << 20));
+  /**
+   * Waits until nothing is left of any lease, in records, processes and files.
+   *
+   * @param endedUnheld whether a program may have ended while no agent held its lease, which then
+   *     ends with its window
+   */
+  void awaitNothingLeft(boolean endedUnheld) {
+    Duration window = endedUnheld ? Duration.parse("PT" + WINDOW) : Duration.ZERO;
+    servers.values().forEach(server -> server.awaitNothingLeft(4L * mebibytes << 20, window));
     await()
         .atMost(SETTLING)
         .untilAsserted(() -> {

@@ -90,7 +90,7 @@ class MoveKillsIT {
         }
         if (program != null) {
           assertThat(program.awaitResults()).as(program.program().report()).isTrue();
-          site.awaitNothingLeft();
+          site.awaitNothingLeft(false);
         }
       } finally {
         if (program != null) {
@@ -185,7 +185,7 @@ class MoveKillsIT {
       }
     }
     program.close();
-    site.awaitNothingLeft();
+    site.awaitNothingLeft(!right && round.faults().contains(MoveFault.AGENT_KILLED));
     return null;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -23,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Moves of programs between two servers at random moments: {@code -Dgpupool.moves.seed} chooses
@@ -45,22 +47,24 @@ final class ProgramMoves {
   private static final Duration LIMIT = Duration.ofMinutes(3);
 
   /** The reasons for which a lease does not move because its program has ended. */
-  private static final Pattern ENDED = Pattern.compile("the lease has ended$|is ending; ask for");
+  private static final Pattern ENDED =
+      Pattern.compile(
+          "the lease has ended$|is ending; ask for|^there is no lease .* it may have ended$");
 
   /**
    * The reasons for which a session may stay. A stream or a host function may wait for a call that
    * the stopped program is still to make.
    */
-  private static final Pattern STAYS =
-      Pattern.compile(
-          "it has .*, which cannot move|a context has failed|a stream waits for something"
-              + "|a host function of the program takes too long");
+  private static final String STAYS =
+      "it has .*, which cannot move|a context has failed|a stream waits for something"
+          + "|a host function of the program takes too long";
 
   /** A program that is stopped while it moves goes on after that at the latest. */
   private static final long STOPPED_SECONDS = 2;
 
   private final List<Pool> servers;
   private final CudaRuns runs;
+  private final Pattern stays;
   private int moved;
 
   /** The programs whose moves were refused, by the reason. */
@@ -70,10 +74,12 @@ final class ProgramMoves {
    * Between servers with a GPU of 8 GiB each.
    *
    * @param servers m0 and m1
+   * @param more regular expressions of further reasons for which a session may stay
    */
-  ProgramMoves(List<Pool> servers, CudaRuns runs) {
+  ProgramMoves(List<Pool> servers, CudaRuns runs, String... more) {
     this.servers = List.copyOf(servers);
     this.runs = runs;
+    stays = Pattern.compile(Stream.concat(Stream.of(STAYS), Stream.of(more)).collect(joining("|")));
   }
 
   @Override
@@ -157,9 +163,9 @@ final class ProgramMoves {
       if (ENDED.matcher(reason).find()) {
         return Optional.empty();
       }
-      Matcher stays = STAYS.matcher(reason);
-      assertThat(stays.find()).as(program + " after " + afterMillis + " ms: " + reason).isTrue();
-      refused.computeIfAbsent(stays.group(), _ -> new TreeSet<>()).add(program);
+      Matcher staying = stays.matcher(reason);
+      assertThat(staying.find()).as(program + " after " + afterMillis + " ms: " + reason).isTrue();
+      refused.computeIfAbsent(staying.group(), _ -> new TreeSet<>()).add(program);
       return Optional.of("after " + afterMillis + " ms: " + reason);
     } finally {
       going.cancel(false);

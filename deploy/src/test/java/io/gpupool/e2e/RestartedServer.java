@@ -98,8 +98,17 @@ final class RestartedServer implements AutoCloseable {
 
   /** Waits until no lease, byte, session record or socket of a worker is left. */
   void awaitNothingLeft(long freeBytes) {
+    awaitNothingLeft(freeBytes, Duration.ZERO);
+  }
+
+  /**
+   * Does so for longer.
+   *
+   * @param window the resume window, if something is cleared only by its end
+   */
+  void awaitNothingLeft(long freeBytes, Duration window) {
     await()
-        .atMost(CLEAN)
+        .atMost(CLEAN.plus(window))
         .untilAsserted(() -> {
           assertThat(pool.leases()).isEmpty();
           assertThat(pool.sessions()).isEmpty();

@@ -54,9 +54,8 @@ final class ModuleVariables {
       read =
           DeviceImage.parse(
               MemorySegment.ofAddress(image).reinterpret(imageBytes), computeCapability);
-    } catch (GpuException e) {
-      String problem = "a module whose variables are not known: " + e.getMessage();
-      modules.put(module, new Loaded(context, List.of(), problem));
+    } catch (GpuException _) {
+      modules.put(module, new Loaded(context, List.of(), "a module whose image cannot be read"));
       return;
     }
     String fixed = fixed(read);
