@@ -103,7 +103,8 @@ class GpuTimeSliceTest {
     keepBusy(session(1, 0, 3000, false));
     awaitUsed(600 * MILLI);
     double share = (double) usedNanos(0) / (usedNanos(0) + usedNanos(1));
-    assertThat(share).isBetween(0.6, 0.8);
+    // Others want the processor, too; by turns it would be 0.5.
+    assertThat(share).isBetween(0.57, 0.83);
   }
 
   @Test
@@ -116,7 +117,8 @@ class GpuTimeSliceTest {
     keepBusy(other);
     awaitUsed(600 * MILLI);
     double share = (double) usedNanos(0) / (usedNanos(0) + usedNanos(1));
-    assertThat(share).isBetween(0.4, 0.6);
+    // If each thread counted, it would be 0.8.
+    assertThat(share).isBetween(0.35, 0.65);
     assertThat(flooding.waitedNanos()).isPositive();
     assertThat(other.usedNanos()).isPositive();
   }
