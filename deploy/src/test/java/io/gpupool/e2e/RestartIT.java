@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.gpupool.control.v1.SessionInfo;
 import io.gpupool.server.state.etcd.Etcd;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -74,27 +75,48 @@ class RestartIT {
         });
   }
 
+  /** Starts a server with two GPUs and a state of its own. */
+  private RestartedServer startAlone() throws IOException {
+    return RestartedServer.start(
+        folder, "one", "soft:2,mem=1Gi", folder.resolve("state").toString());
+  }
+
+  /** Takes running programs. */
+  private interface Incident {
+    void befall(List<Program> programs) throws Exception;
+  }
+
+  /** Requires the results of programs that something befalls, and that they leave nothing. */
+  private static void runPrograms(RestartedServer server, int count, Incident incident)
+      throws Exception {
+    List<Program> programs = new ArrayList<>();
+    try {
+      for (int i = 0; i < count; i++) {
+        programs.add(start(server.pool()));
+      }
+      incident.befall(programs);
+      programs.forEach(RestartIT::requireResult);
+    } finally {
+      programs.forEach(Program::close);
+    }
+    server.awaitNothingLeft(2L << 30);
+  }
+
   @Test
   void programs_serverKilledAndStartedAgainBeneathThem_giveTheirResults() throws Exception {
-    try (RestartedServer server =
-        RestartedServer.start(
-            folder, "one", "soft:2,mem=1Gi", folder.resolve("state").toString())) {
+    try (RestartedServer server = startAlone()) {
       for (int kills = 0; kills < KILLS; kills += KILLS_A_ROUND) {
-        List<Program> programs = new ArrayList<>();
-        try {
-          for (int i = 0; i < 4; i++) {
-            programs.add(start(server.pool()));
-          }
-          awaitAttached(server, programs);
-          for (int i = kills; i < Math.min(KILLS, kills + KILLS_A_ROUND); i++) {
-            kill(server);
-            awaitAttached(server, programs);
-          }
-          programs.forEach(RestartIT::requireResult);
-        } finally {
-          programs.forEach(Program::close);
-        }
-        server.awaitNothingLeft(2L << 30);
+        int round = Math.min(KILLS_A_ROUND, KILLS - kills);
+        runPrograms(
+            server,
+            4,
+            programs -> {
+              awaitAttached(server, programs);
+              for (int i = 0; i < round; i++) {
+                kill(server);
+                awaitAttached(server, programs);
+              }
+            });
       }
     }
     System.out.println("RestartIT: " + KILLS + " kills, seed " + SEED);
@@ -111,28 +133,21 @@ class RestartIT {
 
   @Test
   void programs_serverStoppedWhileTheyStart_startWithItsNextProcess() throws Exception {
-    try (RestartedServer server =
-        RestartedServer.start(
-            folder, "one", "soft:2,mem=1Gi", folder.resolve("state").toString())) {
+    try (RestartedServer server = startAlone()) {
       for (int i = 0; i < STARTS; i++) {
-        List<Program> programs = new ArrayList<>();
-        try {
-          for (int j = 0; j < 3; j++) {
-            programs.add(start(server.pool()));
-          }
-          await()
-              .atMost(ATTACHING)
-              .pollInterval(Duration.ofMillis(20))
-              .until(() -> server.pool().leases().size() == programs.size());
-          Thread.sleep(random.nextInt(MAX_MILLIS));
-          server.stop();
-          server.start();
-          awaitAttached(server, programs);
-          programs.forEach(RestartIT::requireResult);
-        } finally {
-          programs.forEach(Program::close);
-        }
-        server.awaitNothingLeft(2L << 30);
+        runPrograms(
+            server,
+            3,
+            programs -> {
+              await()
+                  .atMost(ATTACHING)
+                  .pollInterval(Duration.ofMillis(20))
+                  .until(() -> server.pool().leases().size() == programs.size());
+              Thread.sleep(random.nextInt(MAX_MILLIS));
+              server.stop();
+              server.start();
+              awaitAttached(server, programs);
+            });
       }
     }
   }

@@ -130,11 +130,7 @@ class PodAgentIT {
       assertThat(waiting.get("message").orElse("")).contains("cannot be reached");
       pool = Pool.forCluster(folder.resolve("state"), cluster.cluster(), port);
       lease("uid-1", "0123456789abcdef0123456789abcdef", 0.25);
-      TextMessage answer = waiting;
-      while (answer.type().equals("waiting")) {
-        answer = shim.socket.receive().orElseThrow();
-      }
-      assertThat(answer.type()).isEqualTo("attached");
+      assertThat(shim.afterWaiting().type()).isEqualTo("attached");
     }
   }
 

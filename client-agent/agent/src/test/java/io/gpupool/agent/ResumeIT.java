@@ -105,11 +105,7 @@ class ResumeIT {
         assertThat(shim.socket.receive().orElseThrow().get("message").orElse(""))
             .contains("cannot be reached");
         pool.comeBack();
-        TextMessage answer = told;
-        while (answer.type().equals("waiting")) {
-          answer = shim.socket.receive().orElseThrow();
-        }
-        assertThat(answer.type()).isEqualTo("attached");
+        assertThat(shim.afterWaiting().type()).isEqualTo("attached");
       }
     }
   }

@@ -50,6 +50,15 @@ final class Shim implements AutoCloseable {
     return socket.receive().orElseThrow();
   }
 
+  /** Gives the answer that follows what the agent says of its wait. */
+  TextMessage afterWaiting() throws Exception {
+    TextMessage said = socket.receive().orElseThrow();
+    while (said.type().equals("waiting")) {
+      said = socket.receive().orElseThrow();
+    }
+    return said;
+  }
+
   /** Attaches or resumes, and takes the descriptor if one comes. */
   TextMessage attach(TextMessage.Builder request) throws Exception {
     answer = ask(request.build());

@@ -103,7 +103,7 @@ public final class AssignedSession {
    */
   public void attach(ProgramConnection stream) throws WireException {
     Assignment mine = assignment;
-    boolean resumable = mine != null && mine.resumeWindowMillis() > 0;
+    boolean resumable = windowMillis() > 0;
     if (mine == null || attached && !resumable) {
       throw new WireException("an attach " + (attached ? "too many" : "before any assignment"));
     }
@@ -203,8 +203,7 @@ public final class AssignedSession {
   /** A connection to the program's session on another server. */
   public void peer(int link, int socket, byte[] random) {
     control.settled(peerKey(link));
-    Assignment mine = assignment;
-    if (mine != null && mine.resumeWindowMillis() > 0) {
+    if (windowMillis() > 0) {
       TcpWatch.keepAlive(socket);
     }
     peers.connected(link, socket, random);
