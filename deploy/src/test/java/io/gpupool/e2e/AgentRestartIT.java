@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Agents that end, and start again or do not, beneath programs with resume windows. */
 class AgentRestartIT {
-  private static final int RESTARTS = 5;
+  private static final int RESTARTS = 3;
   private static final long DEVICE_UNAVAILABLE = 46;
   private static final long GPU_BYTES = 1L << 30;
   private static final String[] NO_OPTIONS = {};

@@ -16,10 +16,10 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The programs of examples/cuda on the software GPU: with optimisation all, without it and with the
- * CUDA runtime beside them one in sixteen; all of those, too, with {@code -Dgpupool.cuda.all=true}.
+ * CUDA runtime beside them one in 32; all of those, too, with {@code -Dgpupool.cuda.all=true}.
  */
 class CudaProgramsIT {
-  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 16;
+  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 32;
 
   private static Pool pool;
   private static CudaRuns runs;

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
  * modules try a million cases and more against the same code in their own process.)
  */
 class HostileBytesIT {
-  private static final int CASES = 3000;
-  private static final int RESUMPTIONS = 2000;
+  private static final int CASES = 1000;
+  private static final int RESUMPTIONS = 500;
   private static final int HANDSHAKE_BYTES = 64;
   private static final int MAGIC = 0x31415047;
   private static final long MOST_RESIDENT_BYTES = 768L << 20;

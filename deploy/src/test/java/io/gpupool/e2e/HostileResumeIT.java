@@ -36,7 +36,7 @@ class HostileResumeIT {
   /** Copies of {@link #COPY_BYTES} that are more than twice what a worker keeps. */
   private static final int COPIES = 20;
 
-  private static final int MANY = 10_000;
+  private static final int MANY = 2_000;
 
   /** Resumptions that a session may have in a short time. */
   private static final int ALLOWED = 64;
@@ -175,7 +175,7 @@ class HostileResumeIT {
         many.writeBytes(acknowledgement);
       }
       AtomicLong sent = new AtomicLong();
-      Thread sender = sending(program, many.toByteArray(), sent, 100);
+      Thread sender = sending(program, many.toByteArray(), sent, 500);
       while (sender.isAlive()) {
         if (program.socket().getInputStream().available() > 0) {
           assertThat(program.next().kind()).isEqualTo(AnswerKind.ACK);
@@ -183,7 +183,7 @@ class HostileResumeIT {
           sender.join(1);
         }
       }
-      assertThat(sent).hasValue(100L * MANY * acknowledgement.length);
+      assertThat(sent).hasValue(500L * MANY * acknowledgement.length);
       assertThat(program.call(Ops.ctxSynchronize).result()).isZero();
       assertThat(Processes.residentBytes(worker) - before).isLessThan(MOST_GROWTH_BYTES);
     }

@@ -21,10 +21,12 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * All examples in CUDA and in C on modelled GPUs: the way that a program's calls take to NVIDIA's
- * driver, from the shim to the worker's nvidia backend and into a driver that computes nothing.
+ * The examples in C and one in four of those in CUDA, or all with {@code -Dgpupool.cuda.all=true},
+ * on modelled GPUs: the way that a program's calls take to NVIDIA's driver, from the shim to the
+ * worker's nvidia backend and into a driver that computes nothing.
  */
 class ModelGpuIT {
+  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 4;
   private static final Path C_EXAMPLES = Distribution.EXAMPLES.resolve("driver-api");
   private static final String IN_C = "driver-api/";
 
@@ -55,7 +57,7 @@ class ModelGpuIT {
   @TestFactory
   Stream<DynamicTest> programs_inCuda_makeAllTheirCalls() throws IOException {
     Map<String, CompletableFuture<Program.Ended>> ended = new TreeMap<>();
-    for (Path program : CudaRuns.programs("O3", "static", 1)) {
+    for (Path program : CudaRuns.programs("O3", "static", ONE_IN)) {
       String name = program.getFileName().toString();
       Map<String, String> environment =
           LISTED.containsKey(name) ? LISTED.get(name).environment() : Map.of();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
  * -Dgpupool.cuts.seed=S} others.
  */
 class ResumeIT {
-  private static final int QUICK = 25;
+  private static final int QUICK = 10;
   private static final int CUTS = Integer.getInteger("gpupool.cuts", QUICK);
   private static final long SEED = Long.getLong("gpupool.cuts.seed", 1);
   private static final int CUTS_A_RUN = 5;

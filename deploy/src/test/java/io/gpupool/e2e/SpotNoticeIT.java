@@ -92,9 +92,9 @@ class SpotNoticeIT {
                 }));
   }
 
-  @ParameterizedTest
-  @ValueSource(strings = {"aws", "gcp", "azure"})
-  void notice_roomElsewhere_programsMoveAndTheServerEnds(String cloud) throws IOException {
+  @Test
+  void notice_roomElsewhere_programsMoveAndTheServerEnds() throws IOException {
+    String cloud = "aws";
     try (SpotMetadata metadata = new SpotMetadata();
         Pool going = spot(cloud, metadata);
         Program first = program(cloud, "256Mi");
@@ -121,6 +121,19 @@ class SpotNoticeIT {
       }
     }
     await().atMost(LIMIT).until(() -> staying.freeBytes() == GPU_BYTES);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"gcp", "azure"})
+  void notice_ofAnotherCloud_endsTheServer(String cloud) throws IOException {
+    try (SpotMetadata metadata = new SpotMetadata();
+        Pool going = spot(cloud, metadata)) {
+      metadata.announce(Duration.ofMinutes(2));
+      Program.Ended ended = going.server().awaitEnd(LIMIT);
+      assertThat(ended.status()).as(ended.toString()).isZero();
+      assertThat(ended.errors()).contains("has announced the", "this machine is about to go");
+      requireNoStart(cloud, metadata);
+    }
   }
 
   private static void requireNoStart(String cloud, SpotMetadata metadata) {

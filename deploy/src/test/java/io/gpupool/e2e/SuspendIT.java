@@ -21,7 +21,12 @@ import org.junit.jupiter.api.io.TempDir;
  * so often.
  */
 class SuspendIT {
-  private static final int SESSIONS = Integer.getInteger("gpupool.suspend.sessions", 6);
+  private static final int QUICK = 6;
+  private static final int SESSIONS = Integer.getInteger("gpupool.suspend.sessions", QUICK);
+
+  /** The part of its memory that a program works on, which is all that its suspension writes. */
+  private static final int USED_ONE_IN = SESSIONS > QUICK ? 2 : 8;
+
   private static final int ROUNDS = Integer.getInteger("gpupool.suspend.rounds", 2);
   private static final long GPU_BYTES = 1L << 30;
   private static final Duration LIMIT = Duration.ofMinutes(2);
@@ -190,7 +195,8 @@ class SuspendIT {
       try {
         for (int i = 0; i < SESSIONS; i++) {
           programs.add(
-              waking(server.pool(), share, memoryMib / 2, ROUNDS, 1000 * SESSIONS, i + 11));
+              waking(
+                  server.pool(), share, memoryMib / USED_ONE_IN, ROUNDS, 1000 * SESSIONS, i + 11));
         }
         programs.forEach(SuspendIT::requireResult);
       } finally {
