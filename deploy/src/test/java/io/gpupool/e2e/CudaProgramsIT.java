@@ -15,11 +15,14 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The programs of examples/cuda on the software GPU: with optimisation all, without it and with the
- * CUDA runtime beside them one in 32; all of those, too, with {@code -Dgpupool.cuda.all=true}.
+ * The programs of examples/cuda on the software GPU: every second with optimisation, one in 32
+ * without it and with the CUDA runtime beside them, each day others; all of each with {@code
+ * -Dgpupool.cuda.all=true}.
  */
 class CudaProgramsIT {
-  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 32;
+  private static final boolean ALL = Boolean.getBoolean("gpupool.cuda.all");
+  private static final int ONE_IN = ALL ? 1 : 32;
+  private static final int OPTIMISED_ONE_IN = ALL ? 1 : 2;
 
   private static Pool pool;
   private static CudaRuns runs;
@@ -49,7 +52,7 @@ class CudaProgramsIT {
 
   @TestFactory
   Stream<DynamicTest> programs_optimised_passThroughThePool() throws IOException {
-    return programs("O3", "static", 1);
+    return programs("O3", "static", OPTIMISED_ONE_IN);
   }
 
   @TestFactory
@@ -59,7 +62,7 @@ class CudaProgramsIT {
 
   private static Stream<DynamicTest> programs(String optimise, String cudart, int oneIn)
       throws IOException {
-    List<Path> programs = CudaRuns.programs(optimise, cudart, oneIn);
+    List<Path> programs = CudaRuns.programs(optimise, cudart, oneIn, CudaRuns.turnOfToday());
     return programs.stream().map(CudaProgramsIT::test).toList().stream();
   }
 

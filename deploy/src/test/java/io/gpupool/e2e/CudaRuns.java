@@ -8,6 +8,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -64,9 +66,24 @@ final class CudaRuns implements AutoCloseable {
     return new CudaRuns(onPath("nvcc").orElseThrow().toRealPath(), pool, Agent.start(pool, folder));
   }
 
-  /** One in so many of the programs, compiled. */
-  static List<Path> programs(String optimise, String cudart, int oneIn) throws IOException {
-    Set<String> names = names(oneIn);
+  /** The turn of the programs that a build runs today; {@code -Dgpupool.cuda.turn=N} chooses. */
+  static int turnOfToday() {
+    return Integer.getInteger("gpupool.cuda.turn", LocalDate.now(ZoneOffset.UTC).getDayOfYear());
+  }
+
+  /**
+   * One in so many of the programs, compiled.
+   *
+   * @param turn which of them: after {@code oneIn} turns all have had theirs
+   */
+  static List<Path> programs(String optimise, String cudart, int oneIn, int turn)
+      throws IOException {
+    List<String> all = names();
+    Set<String> names =
+        IntStream.range(0, all.size())
+            .filter(i -> i % oneIn == turn % oneIn)
+            .mapToObj(all::get)
+            .collect(Collectors.toSet());
     Path made = CudaPrograms.make(optimise, cudart, String.join(" ", names));
     try (Stream<Path> files = Files.list(made)) {
       return files.filter(file -> isWanted(names, file)).sorted().toList();
@@ -105,22 +122,16 @@ final class CudaRuns implements AutoCloseable {
         .with("GPUPOOL_GPUS", says(program, WANTS_TWO_GPUS) ? 2 : 1);
   }
 
-  /** One in so many of the programs of one file, spread over all of them. */
-  private static Set<String> names(int oneIn) throws IOException {
-    List<String> all;
+  /** All programs of one file. */
+  static List<String> names() throws IOException {
     try (Stream<Path> files = Files.list(SOURCES)) {
-      all =
-          files
-              .map(file -> file.getFileName().toString())
-              .filter(name -> name.endsWith(SUFFIX))
-              .map(name -> name.substring(0, name.length() - SUFFIX.length()))
-              .sorted()
-              .toList();
+      return files
+          .map(file -> file.getFileName().toString())
+          .filter(name -> name.endsWith(SUFFIX))
+          .map(name -> name.substring(0, name.length() - SUFFIX.length()))
+          .sorted()
+          .toList();
     }
-    return IntStream.range(0, all.size())
-        .filter(i -> i % oneIn == 0)
-        .mapToObj(all::get)
-        .collect(Collectors.toSet());
   }
 
   /** Not so what an earlier build left that is not asked for, or whose source is gone. */

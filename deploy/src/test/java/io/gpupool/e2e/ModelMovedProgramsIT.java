@@ -75,7 +75,7 @@ class ModelMovedProgramsIT {
 
   @TestFactory
   Stream<DynamicTest> programs_movedAtRandomMoments_makeAllTheirCalls() throws IOException {
-    return CudaRuns.programs("O3", "static", ProgramMoves.ONE_IN).stream()
+    return CudaRuns.programs("O3", "static", ProgramMoves.ONE_IN, 0).stream()
         .filter(program -> !CudaRuns.wantsTwoGpus(program))
         .map(program -> {
           ModelProgram listed = LISTED.get(program.getFileName().toString());

@@ -21,6 +21,10 @@ import org.junit.jupiter.api.Timeout;
 class GpuGateTest {
   private static final long MILLI = 1_000_000;
   private static final long BOUND_NANOS = 4 * MILLI;
+
+  /** Later than any test ends, so that no work is given up for lasting too long. */
+  private static final long NEVER_NANOS = 1_000_000 * MILLI;
+
   private static final long CONTEXT = 7;
   private static final long STREAM = 8;
   private static final long KERNEL = 9L << 32;
@@ -42,7 +46,7 @@ class GpuGateTest {
         }
       };
   private GpuGate gate =
-      new GpuGate(0, slice, driver, caller, new Limits(BOUND_NANOS, 1_000_000 * MILLI));
+      new GpuGate(0, slice, driver, caller, new Limits(BOUND_NANOS, NEVER_NANOS));
   private final List<Thread> threads = new ArrayList<>();
 
   @AfterEach
@@ -200,7 +204,7 @@ class GpuGateTest {
 
   @Test
   void operations_underAnotherBound_areFewerOrMore() throws Exception {
-    gate = new GpuGate(0, slice, driver, caller, Limits.of(2 * MILLI));
+    gate = new GpuGate(0, slice, driver, caller, new Limits(2 * MILLI, NEVER_NANOS));
     teach(KERNEL, MILLI);
     staysAt(submitMany(6, KERNEL), 2);
     driver.finishAll = true;
@@ -208,7 +212,7 @@ class GpuGateTest {
       thread.join();
     }
     driver.finishAll = false;
-    gate = new GpuGate(0, slice, driver, caller, Limits.of(8 * MILLI));
+    gate = new GpuGate(0, slice, driver, caller, new Limits(8 * MILLI, NEVER_NANOS));
     teach(KERNEL, MILLI);
     staysAt(submitMany(12, KERNEL), 8);
   }

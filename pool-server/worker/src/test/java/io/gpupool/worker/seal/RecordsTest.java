@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class RecordsTest {
   private static final Path GOLDEN =
       Path.of("../../protocol/contract/src/test/golden/seal-records.txt");
-  private static final int FLIPS = 20_000;
+  private static final int FLIPS = 5_000;
   private static final int ROOM_BYTES = 1 << 20;
 
   private final int[] pair = Posix.socketPair();

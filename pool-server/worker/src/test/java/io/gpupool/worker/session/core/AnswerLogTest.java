@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 
 /** A log gives for sending the bytes that were appended, whatever is acknowledged or sent again. */
 class AnswerLogTest {
-  private static final int ROUNDS = 15;
+  private static final int ROUNDS = 5;
   private static final int STEPS = 400;
 
   /** A log with a writer, a reader that is broken off now and then, and memory to lend. */
