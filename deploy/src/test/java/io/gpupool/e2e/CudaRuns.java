@@ -122,11 +122,18 @@ final class CudaRuns implements AutoCloseable {
         .with("GPUPOOL_GPUS", says(program, WANTS_TWO_GPUS) ? 2 : 1);
   }
 
-  /** All programs of one file. */
-  static List<String> names() throws IOException {
+  /** All programs, those of several files, too. */
+  static List<String> all() throws IOException {
+    try (Stream<Path> folders = Files.list(SOURCES).filter(Files::isDirectory)) {
+      return Stream.concat(names().stream(), folders.map(CudaRuns::nameOf)).toList();
+    }
+  }
+
+  /** The programs of one file. */
+  private static List<String> names() throws IOException {
     try (Stream<Path> files = Files.list(SOURCES)) {
       return files
-          .map(file -> file.getFileName().toString())
+          .map(CudaRuns::nameOf)
           .filter(name -> name.endsWith(SUFFIX))
           .map(name -> name.substring(0, name.length() - SUFFIX.length()))
           .sorted()

@@ -35,7 +35,7 @@ final class ProgramMoves {
   private static final boolean ALL = Boolean.getBoolean("gpupool.moves.all");
 
   /** One in so many programs is moved. */
-  static final int ONE_IN = ALL ? 1 : 24;
+  static final int ONE_IN = ALL ? 1 : 44;
 
   private static final int RUNS = Integer.getInteger("gpupool.moves.runs", ALL ? 5 : 2);
 

@@ -8,19 +8,16 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Programs that get their connection back on each of the ways to it. */
 class ResumeWaysIT {
   private static final List<String> SHARE = List.of("-m", "256Mi");
   private static final int HANDSHAKE_BYTES = 64 + 8;
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void agent_killedAndStartedAgain_givesProgramsAnotherConnection(
-      boolean sealed, @TempDir Path folder) throws Exception {
-    try (CutSite site = sealed ? CutSite.withTls(folder) : CutSite.withAgent(folder);
+  @Test
+  void agent_killedAndStartedAgain_givesProgramsAnotherConnection(@TempDir Path folder)
+      throws Exception {
+    try (CutSite site = CutSite.withTls(folder);
         Tenant tenant = tenant(site)) {
       for (int turn = 0; turn < 2; turn++) {
         await().until(() -> site.make(new CutPlan.Cut(Fault.AGENT_KILLED, 0, true)));

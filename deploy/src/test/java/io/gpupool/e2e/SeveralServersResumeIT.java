@@ -64,7 +64,7 @@ class SeveralServersResumeIT {
   }
 
   @ParameterizedTest
-  @CsvSource({"far_copies,1", "far_copies,2", "several_gpus,3", "peer_copy,4"})
+  @CsvSource({"far_copies,1", "several_gpus,3"})
   void program_whoseServersLoseEachOther_givesItsResults(String name, long seed) {
     Path program = CudaPrograms.make(name);
     CutPlan whole = CutPlan.none();

@@ -112,7 +112,7 @@ class UsageIT {
         open(tab, pool);
         // On a busy machine the first sample may come before the browser.
         tab.await("/Nothing (is known yet|was leased)/.test(probe.text())");
-        inAllLooks(tab, "usage-new");
+        inLook(tab, "usage-new", DESK, false);
       }
     }
     assertThat(folder.resolve("state/gpu-history")).exists();
@@ -137,7 +137,7 @@ class UsageIT {
               + "[0].getAttribute('d') !== '"
               + hour
               + "'");
-      inAllLooks(tab, "usage-day");
+      inLook(tab, "usage-day", TELEPHONE, true);
     }
   }
 
@@ -185,11 +185,15 @@ class UsageIT {
   private static void inAllLooks(Tab tab, String name) {
     for (int width : List.of(DESK, TELEPHONE)) {
       for (boolean isDark : new boolean[] {false, true}) {
-        tab.look(width, HEIGHT, isDark);
-        assertThat(tab.faults()).as(name).isEmpty();
-        tab.picture(PICTURES.resolve(name + "-" + width + (isDark ? "-dark" : "-light") + ".png"));
+        inLook(tab, name, width, isDark);
       }
     }
     tab.look(DESK, HEIGHT, false);
+  }
+
+  private static void inLook(Tab tab, String name, int width, boolean isDark) {
+    tab.look(width, HEIGHT, isDark);
+    assertThat(tab.faults()).as(name).isEmpty();
+    tab.picture(PICTURES.resolve(name + "-" + width + (isDark ? "-dark" : "-light") + ".png"));
   }
 }
