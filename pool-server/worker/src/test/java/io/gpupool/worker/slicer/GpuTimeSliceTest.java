@@ -197,16 +197,23 @@ class GpuTimeSliceTest {
 
   @Test
   void begin_holderIsIdle_takesTheTimeSliceAndChargesItForItsWork() {
-    GpuTimeSlice idle = session(0, 0, 5000, false);
-    GpuTimeSlice other = session(1, 0, 5000, false);
-    long start = System.nanoTime();
-    assertThat(idle.begin(DeviceTime.ALWAYS, start)).isEqualTo(start);
-    long end = System.nanoTime();
-    idle.end(end);
-    other.await(System.nanoTime());
-    assertThat(idle.isOver()).isTrue();
-    assertThat(usedNanos(0)).isBetween(1L, end - start + 2 * Pauses.LEAST_NANOS);
-    other.end(System.nanoTime());
+    // The machine may take the processor away in the middle of any attempt, but not of all.
+    long leastCharged = Long.MAX_VALUE;
+    for (int attempt = 0; attempt < 20; attempt++) {
+      page.fill((byte) 0);
+      GpuTimeSlice idle = session(0, 0, 5000, false);
+      GpuTimeSlice other = session(1, 0, 5000, false);
+      long start = System.nanoTime();
+      assertThat(idle.begin(DeviceTime.ALWAYS, start)).isEqualTo(start);
+      long end = System.nanoTime();
+      idle.end(end);
+      other.await(System.nanoTime());
+      assertThat(idle.isOver()).isTrue();
+      assertThat(usedNanos(0)).isPositive();
+      leastCharged = Math.min(leastCharged, usedNanos(0) - (end - start));
+      other.end(System.nanoTime());
+    }
+    assertThat(leastCharged).isLessThanOrEqualTo(2 * Pauses.LEAST_NANOS);
   }
 
   @Test
