@@ -20,9 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
  * -Dgpupool.cuda.all=true}.
  */
 class CudaProgramsIT {
-  private static final boolean ALL = Boolean.getBoolean("gpupool.cuda.all");
-  private static final int ONE_IN = ALL ? 1 : 32;
-  private static final int OPTIMISED_ONE_IN = ALL ? 1 : 2;
+  private static final int ONE_IN = 32;
+  private static final int OPTIMISED_ONE_IN = 2;
 
   private static Pool pool;
   private static CudaRuns runs;
@@ -62,7 +61,7 @@ class CudaProgramsIT {
 
   private static Stream<DynamicTest> programs(String optimise, String cudart, int oneIn)
       throws IOException {
-    List<Path> programs = CudaRuns.programs(optimise, cudart, oneIn, CudaRuns.turnOfToday());
+    List<Path> programs = CudaRuns.programs(optimise, cudart, oneIn);
     return programs.stream().map(CudaProgramsIT::test).toList().stream();
   }
 

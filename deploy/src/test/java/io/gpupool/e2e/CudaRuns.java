@@ -27,6 +27,7 @@ import java.util.stream.Stream;
  * and run two at a time.
  */
 final class CudaRuns implements AutoCloseable {
+  private static final boolean ALL = Boolean.getBoolean("gpupool.cuda.all");
   private static final Path SOURCES = Distribution.EXAMPLES.resolve("cuda");
   private static final String SUFFIX = ".cu";
   private static final Duration RUNNING = Duration.ofMinutes(3);
@@ -64,6 +65,11 @@ final class CudaRuns implements AutoCloseable {
   /** Starts the agent of a pool, which has two GPUs of 8 GiB. */
   static CudaRuns on(Pool pool, Path folder) throws IOException {
     return new CudaRuns(onPath("nvcc").orElseThrow().toRealPath(), pool, Agent.start(pool, folder));
+  }
+
+  /** One in so many of the programs, compiled, each day others; all if all are asked for. */
+  static List<Path> programs(String optimise, String cudart, int oneIn) throws IOException {
+    return programs(optimise, cudart, ALL ? 1 : oneIn, turnOfToday());
   }
 
   /** The turn of the programs that a build runs today; {@code -Dgpupool.cuda.turn=N} chooses. */

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
  * worker's nvidia backend and into a driver that computes nothing.
  */
 class ModelGpuIT {
-  private static final int ONE_IN = Boolean.getBoolean("gpupool.cuda.all") ? 1 : 4;
+  private static final int ONE_IN = 4;
   private static final Path C_EXAMPLES = Distribution.EXAMPLES.resolve("driver-api");
   private static final String IN_C = "driver-api/";
 
@@ -57,7 +57,7 @@ class ModelGpuIT {
   @TestFactory
   Stream<DynamicTest> programs_inCuda_makeAllTheirCalls() throws IOException {
     Map<String, CompletableFuture<Program.Ended>> ended = new TreeMap<>();
-    for (Path program : CudaRuns.programs("O3", "static", ONE_IN, CudaRuns.turnOfToday())) {
+    for (Path program : CudaRuns.programs("O3", "static", ONE_IN)) {
       String name = program.getFileName().toString();
       Map<String, String> environment =
           LISTED.containsKey(name) ? LISTED.get(name).environment() : Map.of();

@@ -75,9 +75,7 @@ class ModelMovedProgramsIT {
 
   @TestFactory
   Stream<DynamicTest> programs_movedAtRandomMoments_makeAllTheirCalls() throws IOException {
-    return CudaRuns.programs("O3", "static", ProgramMoves.ONE_IN, CudaRuns.turnOfToday() % 2)
-        .stream()
-        .filter(program -> !CudaRuns.wantsTwoGpus(program))
+    return ProgramMoves.programs().stream()
         .map(program -> {
           ModelProgram listed = LISTED.get(program.getFileName().toString());
           return DynamicTest.dynamicTest(

@@ -52,9 +52,7 @@ class MovedProgramsIT {
 
   @TestFactory
   Stream<DynamicTest> programs_movedAtRandomMoments_giveTheirResults() throws IOException {
-    return CudaRuns.programs("O3", "static", ProgramMoves.ONE_IN, CudaRuns.turnOfToday() % 2)
-        .stream()
-        .filter(program -> !CudaRuns.wantsTwoGpus(program))
+    return ProgramMoves.programs().stream()
         .map(program -> {
           String name = program.getFileName().toString();
           return DynamicTest.dynamicTest(

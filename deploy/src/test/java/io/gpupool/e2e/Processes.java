@@ -4,6 +4,7 @@ package io.gpupool.e2e;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -12,6 +13,9 @@ import java.util.NoSuchElementException;
 
 /** The processes of this machine, read from /proc. */
 final class Processes {
+  /** SIGINT in a set of signals. */
+  private static final int INTERRUPT_BIT = 1 << 1;
+
   private Processes() {}
 
   /** Ids of the processes that were started with this variable, as all descendants are. */
@@ -25,12 +29,27 @@ final class Processes {
 
   /** The memory of a process that lies in the machine's memory. */
   static long residentBytes(long pid) throws IOException {
+    return Long.parseLong(status(pid, "VmRSS").replaceAll("\\D", "")) << 10;
+  }
+
+  /** Returns whether this process ignores interrupts, as a shell's background jobs do. */
+  static boolean ignoresInterrupts() {
+    try {
+      long ignored = Long.parseUnsignedLong(status(ProcessHandle.current().pid(), "SigIgn"), 16);
+      return (ignored & INTERRUPT_BIT) != 0;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** What the kernel says of a process in a line of its status. */
+  private static String status(long pid, String name) throws IOException {
+    String begin = name + ":";
     return Files.readAllLines(Path.of("/proc", Long.toString(pid), "status")).stream()
-            .filter(line -> line.startsWith("VmRSS"))
-            .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
-            .findFirst()
-            .orElseThrow()
-        << 10;
+        .filter(line -> line.startsWith(begin))
+        .map(line -> line.substring(begin.length()).strip())
+        .findFirst()
+        .orElseThrow();
   }
 
   /** The same of a process that may end at any time; 0 if it has ended. */

@@ -6,7 +6,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.io.Writer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,7 +14,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
 
 /**
  * A started process with all its descendants in a process group of their own, which {@link #close}
@@ -23,15 +21,15 @@ import java.util.stream.Stream;
  */
 final class Program implements AutoCloseable {
   static final Duration PATIENCE = Duration.ofSeconds(60);
-  private static final String IGNORED_SIGNALS = "SigIgn:";
-  private static final int INTERRUPT = 2;
 
   /**
    * Makes a process group, and replaces itself by the command. A shell that runs this in the
    * background has it ignore interrupts, which programs would inherit.
    */
   private static final List<String> STARTER =
-      ignoresInterrupts() ? List.of("setsid", "env", "--default-signal=INT") : List.of("setsid");
+      Processes.ignoresInterrupts()
+          ? List.of("setsid", "env", "--default-signal=INT")
+          : List.of("setsid");
 
   private static final Duration END = Duration.ofSeconds(5);
 
@@ -93,21 +91,6 @@ final class Program implements AutoCloseable {
         program.endInput();
         return program.awaitEnd(patience);
       }
-    }
-  }
-
-  private static boolean ignoresInterrupts() {
-    try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
-      long ignored =
-          lines
-              .filter(line -> line.startsWith(IGNORED_SIGNALS))
-              .mapToLong(line ->
-                  Long.parseUnsignedLong(line.substring(IGNORED_SIGNALS.length()).strip(), 16))
-              .findFirst()
-              .orElse(0);
-      return (ignored & 1L << (INTERRUPT - 1)) != 0;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 

@@ -10,6 +10,7 @@ import io.gpupool.control.v1.MoveLeaseReply;
 import io.gpupool.control.v1.MoveLeaseRequest;
 import io.gpupool.control.v1.SessionInfo;
 import io.grpc.StatusRuntimeException;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -35,7 +36,10 @@ final class ProgramMoves {
   private static final boolean ALL = Boolean.getBoolean("gpupool.moves.all");
 
   /** One in so many programs is moved. */
-  static final int ONE_IN = ALL ? 1 : 44;
+  private static final int ONE_IN = ALL ? 1 : 44;
+
+  /** As many turns as the programs have that a build compiles, which the moved ones are among. */
+  private static final int TURNS = 2;
 
   private static final int RUNS = Integer.getInteger("gpupool.moves.runs", ALL ? 5 : 2);
 
@@ -85,6 +89,13 @@ final class ProgramMoves {
   @Override
   public String toString() {
     return moved + " sessions were moved; refused: " + refused;
+  }
+
+  /** The programs that are moved, compiled. */
+  static List<Path> programs() throws IOException {
+    return CudaRuns.programs("O3", "static", ONE_IN, CudaRuns.turnOfToday() % TURNS).stream()
+        .filter(program -> !CudaRuns.wantsTwoGpus(program))
+        .toList();
   }
 
   void awaitAllFree() {
