@@ -77,6 +77,7 @@ record StreamPlane(
             join);
     context.steps().add(port::close);
     control.execute(sessions.moves()::start);
+    control.execute(sessions::startRanks);
     control.execute(() -> sessions.suspensions().start(leases.resumptions()));
     Optional<LocalSocket> local = LocalSocket.open(options.ports().local(), network, join);
     local.ifPresent(socket -> context.steps().add(socket::close));

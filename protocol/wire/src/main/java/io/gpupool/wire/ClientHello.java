@@ -22,13 +22,15 @@ import org.jspecify.annotations.Nullable;
  * flags 0: of a program. flags 1: of a peer, whose place among the program's links is {@code link};
  * then the key is the session's peer key. flags 2: of a program whose former connection broke; then
  * the key is a resume key. flags 3: of a pool-server that moves the session; then the key is a move
- * key, and a {@link TextMessage} follows. Without flags 1, the link is 0.
+ * key, and a {@link TextMessage} follows. flags 4: of a pool-server that connects two ranks of a
+ * communicator; then the key is that rank's, and a {@link TextMessage} follows. Without flags 1,
+ * the link is 0.
  *
  * @param versionMin lowest call-stream version the client speaks
  * @param versionMax highest call-stream version the client speaks
  * @param purpose of the connection
  * @param link the link of the worker for which the connection is made; null: it is none of a peer
- * @param message about a session that moves; null: it does not move, or the message is to come
+ * @param message about a session that moves or a rank; null: there is none, or it is to come
  */
 public record ClientHello(
     int versionMin,
@@ -52,7 +54,9 @@ public record ClientHello(
     /** A program connects to its session again. */
     RESUME,
     /** A session moves to another worker. */
-    MOVE
+    MOVE,
+    /** Two ranks of a communicator connect. */
+    RANK
   }
 
   private static final int MAGIC_BYTES = 8;
@@ -86,6 +90,12 @@ public record ClientHello(
     return new ClientHello(versionMin, versionMax, Purpose.MOVE, null, session, moveKey, message);
   }
 
+  /** Returns the hello of a pool-server that connects two ranks of a communicator. */
+  public static ClientHello ofRank(
+      int versionMin, int versionMax, SessionId session, SessionKey rankKey, TextMessage message) {
+    return new ClientHello(versionMin, versionMax, Purpose.RANK, null, session, rankKey, message);
+  }
+
   /** Returns the hello with the message that follows it. */
   public ClientHello with(TextMessage following) {
     return new ClientHello(versionMin, versionMax, purpose, link, session, key, following);
@@ -96,9 +106,19 @@ public record ClientHello(
     return purpose == Purpose.RESUME;
   }
 
-  /** Returns whether a message follows, as the session moves. */
+  /** Returns whether the session moves. */
   public boolean moves() {
     return purpose == Purpose.MOVE;
+  }
+
+  /** Returns whether the connection is of another rank of a communicator. */
+  public boolean isOfRank() {
+    return purpose == Purpose.RANK;
+  }
+
+  /** Returns whether a message follows. */
+  public boolean hasMessage() {
+    return moves() || isOfRank();
   }
 
   /** Returns whether these bytes can be the start of a hello; lets strangers be cut off early. */

@@ -6,6 +6,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import io.gpupool.control.state.v1.AuditRecord;
+import io.gpupool.control.state.v1.CommunicatorRankRecord;
 import io.gpupool.control.state.v1.CounterRecord;
 import io.gpupool.control.state.v1.DivisionRecord;
 import io.gpupool.control.state.v1.DrainRecord;
@@ -131,6 +132,14 @@ public final class RecordTypes {
           SessionTerminationRecord.parser(),
           record -> new SessionTermination(record.getServer(), record.getReason()));
 
+  /** By communicator and rank. */
+  public static final RecordType<CommunicatorRank> COMMUNICATOR_RANKS =
+      kind(
+          "ranks/",
+          CommunicatorForm::rank,
+          CommunicatorRankRecord.parser(),
+          CommunicatorForm::rank);
+
   public static final List<RecordType<?>> ALL =
       List.of(
           DIVISIONS,
@@ -149,7 +158,8 @@ public final class RecordTypes {
           QUEUE,
           SERVER_STATUSES,
           SESSION_TERMINATIONS,
-          GPU_FAULTS);
+          GPU_FAULTS,
+          COMMUNICATOR_RANKS);
 
   private RecordTypes() {}
 

@@ -63,7 +63,7 @@ final class Departure {
   record Surroundings(
       Sessions sessions,
       LeaseService leases,
-      MoveDialer dialer,
+      WorkerDialer dialer,
       Timers timers,
       Executor control,
       Runnable onOver) {}

@@ -32,7 +32,7 @@ final class Departures {
   private final Sessions sessions;
   private final LeaseService leases;
   private final MoveStore store;
-  private final MoveDialer dialer;
+  private final WorkerDialer dialer;
   private final Timers timers;
   private final Executor control;
   private final Runnable onOver;
@@ -50,7 +50,7 @@ final class Departures {
   Departures(
       Sessions sessions,
       LeaseService leases,
-      MoveDialer dialer,
+      WorkerDialer dialer,
       Timers timers,
       Executor control,
       Runnable onOver) {

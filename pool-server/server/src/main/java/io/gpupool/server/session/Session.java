@@ -379,7 +379,7 @@ public final class Session implements LeasedSession, WorkerSession {
         lease.time().note(timers.nowNanos());
         lease.noteWork(timers.nowNanos());
       }
-      case "peer", "moved", "moveFailed" -> onConnection.accept(this, message);
+      case "peer", "rank", "moved", "moveFailed" -> onConnection.accept(this, message);
       case "disconnected" -> disconnected(message);
       case "resumed" -> resumed();
       case "share" -> exports.onMessage(this, message);

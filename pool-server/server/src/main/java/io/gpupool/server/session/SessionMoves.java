@@ -55,7 +55,7 @@ public final class SessionMoves {
         new Departures(
             sessions,
             leases,
-            new MoveDialer(server, dialer, sessions),
+            new WorkerDialer(server, dialer, sessions),
             timers,
             control,
             this::reconcile);

@@ -53,6 +53,7 @@ public final class Sessions {
   private final PeerConnector peers;
   private final SessionMoves moves;
   private final SessionSuspensions suspensions;
+  private final CommunicatorRanks ranks;
   private final SessionServices services;
   private final SecureRandom random = new SecureRandom();
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
@@ -75,6 +76,14 @@ public final class Sessions {
     peers = new PeerConnector(dialer, timers, control);
     moves = new SessionMoves(this, leases, dialer, timers, control);
     suspensions = new SessionSuspensions(this, leases, timers, control, files);
+    String server = leases.store().server();
+    ranks =
+        new CommunicatorRanks(
+            leases.store().communicators(),
+            server,
+            new WorkerDialer(server, dialer, this),
+            timers,
+            control);
     services =
         new SessionServices(
             new WorkerStartQueue(workers, options.limits().workerStarts()),
@@ -89,6 +98,11 @@ public final class Sessions {
   /** The moves of sessions to other GPUs. */
   public SessionMoves moves() {
     return moves;
+  }
+
+  /** Begins to connect the ranks of communicators. */
+  public void startRanks() {
+    ranks.start();
   }
 
   /** The suspensions of sessions. */
@@ -111,11 +125,17 @@ public final class Sessions {
   }
 
   private void onConnection(Session session, TextMessage message) {
-    if (!message.type().equals("peer")) {
-      moves.onMessage(session, message);
-      suspensions.onMessage(session, message);
-    } else if (session.isServed()) {
-      peers.ask(session, message);
+    switch (message.type()) {
+      case "peer" -> {
+        if (session.isServed()) {
+          peers.ask(session, message);
+        }
+      }
+      case "rank" -> ranks.onMessage(session, message);
+      default -> {
+        moves.onMessage(session, message);
+        suspensions.onMessage(session, message);
+      }
     }
   }
 
@@ -300,7 +320,7 @@ public final class Sessions {
                   + "; install the same gpupool version on both sides"));
       return;
     }
-    if (hello.peerLink().isPresent() || hello.moves()) {
+    if (hello.peerLink().isPresent() || hello.hasMessage()) {
       if (stream.isLocal()) {
         stream.refuse(NOT_OF_PROGRAM);
         return;
@@ -309,10 +329,10 @@ public final class Sessions {
         stream.refuse(TlsGate.NO_TLS);
         return;
       }
-      if (hello.moves()) {
-        moves.accept(hello, stream, version);
-      } else {
-        joinAsPeer(hello, stream, version);
+      switch (hello.purpose()) {
+        case MOVE -> moves.accept(hello, stream, version);
+        case RANK -> ranks.accept(hello, stream, version);
+        default -> joinAsPeer(hello, stream, version);
       }
       return;
     }
@@ -408,6 +428,7 @@ public final class Sessions {
   private void gone(Session session) {
     sessions.remove(session.id(), session);
     session.forget();
+    ranks.gone(session);
     countCalls(leases.metrics(), session);
     LeaseExports shared = exports.get(session.lease());
     if (shared != null) {

@@ -30,8 +30,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A reader of one connection's handshake: 64 bytes, and a message if a session moves. It reads not
- * a byte more: what follows is the worker's. Runs on the channel's event loop.
+ * A reader of one connection's handshake: 64 bytes, and a message if its hello says so. It reads
+ * not a byte more: what follows is the worker's. Runs on the channel's event loop.
  */
 final class HandshakeHandler extends ChannelInboundHandlerAdapter implements CallStream {
   static final long LIMIT_MILLIS = 10_000;
@@ -45,7 +45,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
   private final boolean portSpeaksTls;
   private final ByteBuffer hello = ByteBuffer.allocate(ClientHello.BYTES);
 
-  /** Of a session that moves. */
+  /** Of the message after the hello. */
   private final TextMessageReader following = new TextMessageReader();
 
   private @Nullable ClientHello greeting;
@@ -156,7 +156,7 @@ final class HandshakeHandler extends ChannelInboundHandlerAdapter implements Cal
       read = ClientHello.decode(hello.array());
       greeting = read;
     }
-    if (!read.moves()) {
+    if (!read.hasMessage()) {
       return Optional.of(read);
     }
     ByteBuffer rest = bytes.nioBuffer();

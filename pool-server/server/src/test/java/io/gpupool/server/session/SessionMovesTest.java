@@ -88,7 +88,7 @@ class SessionMovesTest {
       String server, ClientHello hello, boolean resumable) {
     dialled.add(hello);
     // A server that dials itself gives the workers a pair of sockets.
-    return new MoveDialer(server, this::dial, servers.get(server).sessions).dial(server, hello);
+    return new WorkerDialer(server, this::dial, servers.get(server).sessions).dial(server, hello);
   }
 
   private Session open() throws Exception {

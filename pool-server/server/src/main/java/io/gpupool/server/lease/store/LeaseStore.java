@@ -45,6 +45,7 @@ public final class LeaseStore {
   private final IdAllocator ids;
   private final MoveStore moves;
   private final SuspensionStore suspensions;
+  private final CommunicatorStore communicators;
 
   public LeaseStore(
       RecordStore records, Audit audit, Members members, Timers timers, String server) {
@@ -56,6 +57,7 @@ public final class LeaseStore {
     ids = new IdAllocator(records, "lease");
     moves = new MoveStore(records, audit, members);
     suspensions = new SuspensionStore(records, audit, members, timers);
+    communicators = new CommunicatorStore(records);
   }
 
   public LeaseId nextId() throws StateException {
@@ -130,6 +132,11 @@ public final class LeaseStore {
   /** The suspensions of leases. */
   public SuspensionStore suspensions() {
     return suspensions;
+  }
+
+  /** The ranks of communicators in leases' sessions. */
+  public CommunicatorStore communicators() {
+    return communicators;
   }
 
   /** This server's name. */

@@ -11,12 +11,12 @@ import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A dialer of the servers to which sessions move. Within this server, two workers get a pair of
- * sockets. Called by the control thread.
+ * A dialer of servers for connections between workers that may be on one server. Within this
+ * server, the two workers get a pair of sockets. Called by the control thread.
  *
  * @param server name of this one
  */
-record MoveDialer(String server, ServerDialer others, Sessions sessions) {
+record WorkerDialer(String server, ServerDialer others, Sessions sessions) {
   /** Connects to a server, as {@link ServerDialer#dial} does. */
   CompletableFuture<FileDescriptor> dial(String to, ClientHello hello) {
     if (!to.equals(server)) {

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.gpupool.transport.tls.TestAuthority;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Collectives of NCCL between software GPUs of one process, of several processes, and of several
+ * servers. {@code -Dgpupool.collectives.cases=1000} tries more cases than a normal build does.
+ */
+class CollectivesIT {
+  private static final int CASES = Integer.getInteger("gpupool.collectives.cases", 30);
+  private static final int LARGE_CASES = Math.max(6, CASES / 5);
+  private static final int LARGE_BYTES = 64 << 20;
+  private static final String OK = "conformance: OK\n";
+  private static final String TRAINED = "data_parallel: OK";
+  private static final Duration PATIENCE = Duration.ofMinutes(5 + CASES / 100);
+  private static final Path KERNELS = Distribution.NCCL_EXAMPLES.resolve("kernels.ptx");
+
+  @TempDir static Path shared;
+  @TempDir Path folder;
+  private static Pool one;
+  private static TwoServers two;
+
+  @AfterAll
+  static void stopPools() {
+    if (one != null) {
+      one.close();
+    }
+    if (two != null) {
+      two.close();
+    }
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    if (one != null) {
+      one.awaitIdle();
+    }
+    if (two != null) {
+      two.first().awaitIdle();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3, 4, 8})
+  void ranks_ofOneProcess_giveNcclsResults(int gpus) {
+    String[] share = {"-n", Integer.toString(gpus), "-p", "0.1"};
+    Program.Ended ended = oneServer().run(share, conformance(CASES, gpus)).run(PATIENCE);
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(ended.output()).contains(OK);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4})
+  void ranks_ofProcessesOnOneServer_giveNcclsResults(int count) {
+    try (Ranks ranks = new Ranks(folder, count, conformance(CASES, 10 + count))) {
+      ranks.startOn(oneServer()).awaitAll(OK);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3, 4})
+  void ranks_onTwoServers_giveNcclsResults(int count) throws Exception {
+    try (Ranks ranks = new Ranks(folder, count, conformance(CASES, 20 + count))) {
+      ranks.startOn(twoServers()).awaitAll(OK);
+    }
+  }
+
+  @Test
+  void ranks_onTwoServersWithLargeMessages_giveNcclsResults() throws Exception {
+    Object[] command = conformance(LARGE_CASES, 30);
+    Object[] large = concat(command, "--max", LARGE_BYTES);
+    try (Ranks ranks = new Ranks(folder, 2, large)) {
+      ranks.startOn(twoServers()).awaitAll(OK);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void ranks_onTwoServersThatSpeakTls_giveNcclsResults(int count) throws Exception {
+    TestAuthority authority = new TestAuthority(folder.resolve("authority"));
+    TestAuthority.Issued issued = authority.issue("server", "IP:127.0.0.1");
+    Object[] tls = {
+      "--tls-cert",
+      issued.certificate(),
+      "--tls-key",
+      issued.key(),
+      "--tls-peer-ca",
+      authority.root()
+    };
+    Path state = Files.createDirectory(folder.resolve("etcd"));
+    TwoServers.Starter starter =
+        options -> Pool.start("soft:1,mem=1Gi", strings(concat(options, tls)));
+    try (TwoServers pool = TwoServers.start(state, 2L << 30, starter);
+        Ranks ranks = new Ranks(folder, count, conformance(CASES, 40 + count))) {
+      ranks.with("GPUPOOL_TLS_CA", authority.root()).startOn(pool).awaitAll(OK);
+      pool.first().awaitIdle();
+    }
+  }
+
+  @Test
+  void training_onTwoServers_givesTheWeightsOfOneProcess() throws Exception {
+    Path weights = trainAlone();
+    try (Ranks ranks = new Ranks(folder, 2, training("--expect", weights))) {
+      ranks.startOn(twoServers()).awaitAll(TRAINED);
+    }
+  }
+
+  @Test
+  void training_startedByMpirun_givesTheWeightsOfOneProcess() throws Exception {
+    SystemTool mpirun = SystemTool.find("mpirun").orElse(null);
+    assumeTrue(mpirun != null, "there is no mpirun (apt-get install openmpi-bin)");
+    Path weights = trainAlone();
+    Pool pool = twoServers().first();
+    Object[] rank = {
+      Distribution.gpupool(), "run", "--pool", pool.address(), "-p", "0.2", "--select"
+    };
+    Object[] command = training("--expect", weights, "--id-file", folder.resolve("id"));
+    Object[] first = concat(concat(rank, "server=m0", "--"), command);
+    Object[] second = concat(concat(rank, "server=m1", "--"), command);
+    Object[] line = concat(new Object[] {mpirun.path(), "--oversubscribe", "-n", 1}, first);
+    Program.Ended ended =
+        Program.of(concat(concat(line, ":", "-n", 1), second))
+            .with("OMPI_ALLOW_RUN_AS_ROOT", 1)
+            .with("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", 1)
+            .run(PATIENCE);
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(ended.output().split(TRAINED, -1)).as(ended.toString()).hasSize(3);
+  }
+
+  /** Trains in one process without any other rank; returns the file with the weights. */
+  private Path trainAlone() {
+    Path weights = folder.resolve("weights");
+    Program.Ended alone =
+        oneServer()
+            .run(new String[] {"-p", "0.2"}, training("--ranks", 1, "--save", weights))
+            .run();
+    assertThat(alone.output()).as(alone.toString()).contains(TRAINED);
+    return weights;
+  }
+
+  private static Object[] conformance(int cases, int seed) {
+    return new Object[] {CPrograms.ncclExample("conformance"), "--cases", cases, "--seed", seed};
+  }
+
+  private static Object[] training(Object... options) {
+    Object[] command = {CPrograms.ncclExample("data_parallel"), "--kernels", KERNELS};
+    return concat(command, options);
+  }
+
+  private static Pool oneServer() {
+    if (one == null) {
+      one = Pool.start("soft:8,mem=1Gi");
+    }
+    return one;
+  }
+
+  private static TwoServers twoServers() throws Exception {
+    if (two == null) {
+      two = TwoServers.start(shared);
+    }
+    return two;
+  }
+
+  private static Object[] concat(Object[] some, Object... more) {
+    return Stream.concat(Arrays.stream(some), Arrays.stream(more)).toArray();
+  }
+
+  private static String[] strings(Object[] words) {
+    return Arrays.stream(words).map(Object::toString).toArray(String[]::new);
+  }
+}
