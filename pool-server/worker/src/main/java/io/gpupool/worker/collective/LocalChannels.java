@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.collective;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.HashMap;
+import java.util.Map;
+
+/** The channels between ranks of one process, made when one of both ends asks for them. */
+public final class LocalChannels {
+  private record Direction(int from, int to) {}
+
+  @GuardedBy("this")
+  private final Map<Direction, LocalChannel> channels = new HashMap<>();
+
+  @GuardedBy("this")
+  private final boolean[] closed;
+
+  public LocalChannels(int ranks) {
+    closed = new boolean[ranks];
+  }
+
+  /** Returns the channels of a rank. */
+  public Channels of(int rank) {
+    return new Channels() {
+      @Override
+      public Outlet to(int other) {
+        return channel(rank, other);
+      }
+
+      @Override
+      public Inlet from(int other) {
+        return channel(other, rank);
+      }
+
+      @Override
+      public void close() {
+        LocalChannels.this.close(rank);
+      }
+    };
+  }
+
+  private synchronized LocalChannel channel(int from, int to) {
+    LocalChannel channel =
+        channels.computeIfAbsent(new Direction(from, to), direction -> new LocalChannel());
+    if (closed[from] || closed[to]) {
+      channel.close();
+    }
+    return channel;
+  }
+
+  private synchronized void close(int rank) {
+    closed[rank] = true;
+    channels.forEach((direction, channel) -> {
+      if (direction.from == rank || direction.to == rank) {
+        channel.close();
+      }
+    });
+  }
+}

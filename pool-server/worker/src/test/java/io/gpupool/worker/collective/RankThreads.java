@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.gpupool.worker.collective;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntFunction;
+
+/** Ranks on a thread each. */
+final class RankThreads implements AutoCloseable {
+  private static final int LIMIT_SECONDS = 30;
+
+  final int ranks;
+  private final List<Rank> all = new ArrayList<>();
+  private final List<Channels> channels = new ArrayList<>();
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+
+  RankThreads(int ranks, IntFunction<Channels> channelsOf) {
+    this.ranks = ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+      channels.add(channelsOf.apply(rank));
+      all.add(new Rank(rank, ranks, channels.getLast()));
+    }
+  }
+
+  static RankThreads local(int ranks) {
+    return new RankThreads(ranks, new LocalChannels(ranks)::of);
+  }
+
+  static RankThreads overSockets(int ranks) {
+    return new RankThreads(ranks, new SocketChannels()::of);
+  }
+
+  Channels channels(int rank) {
+    return channels.get(rank);
+  }
+
+  /** Begins a group of a rank. */
+  Future<?> start(int rank, List<CollectiveCall> group) {
+    return threads.submit(() -> {
+      all.get(rank).run(group);
+      return true;
+    });
+  }
+
+  /** Carries out a group of each rank. */
+  void run(IntFunction<List<CollectiveCall>> groups) throws Exception {
+    List<Future<?>> running = new ArrayList<>();
+    for (int rank = 0; rank < ranks; rank++) {
+      running.add(start(rank, groups.apply(rank)));
+    }
+    for (Future<?> future : running) {
+      future.get(LIMIT_SECONDS, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Returns why a group failed, without anything more happening. */
+  static Throwable failure(Future<?> running) throws Exception {
+    try {
+      running.get(LIMIT_SECONDS, TimeUnit.SECONDS);
+      throw new AssertionError("the group did not fail");
+    } catch (ExecutionException e) {
+      return e.getCause();
+    }
+  }
+
+  @Override
+  public void close() {
+    channels.forEach(Channels::close);
+    threads.shutdownNow();
+  }
+}
