@@ -5,7 +5,7 @@
 #   build.sh library   checks includes (check-includes.sh) and sizes (check-sizes.sh) of sources; src/main/c and
 #                      target/generated -> target/libcuda.so.1; src/main/exec -> target/gpupool-exec; src/main/ptxas ->
 #                      target/gpupool-ptxas; src/main/nvrtc -> target/libgpupool-nvrtc.so; src/main/nvml ->
-#                      target/libnvidia-ml.so.1
+#                      target/libnvidia-ml.so.1; src/main/nccl -> target/libnccl.so.2
 #   build.sh coverage  docs/reference/nvml-coverage.md, from src/main/nvml/functions.inc
 #   build.sh test      builds and runs each src/test/c/*.c, linked with the library's objects; some of them again with
 #                      call streams that are sealed, and with such in shared memory
@@ -219,6 +219,24 @@ link_nvml() {
   check "$target/libnvidia-ml.so.1"
 }
 
+# NCCL's library finds libcuda's functions when it runs.
+link_nccl() {
+  mkdir -p "$objects/nccl"
+  nccl_objects=''
+  for source in "$sources"/main/nccl/*.c; do
+    object=$objects/nccl/$(basename "$source" .c).o
+    compile "$source" "$object" || die "compilation failed"
+    nccl_objects="$nccl_objects $object"
+  done
+  # shellcheck disable=SC2086
+  $CC -shared -pthread ${CFLAGS:-} -o "$target/libnccl.so.2" -Wl,-soname,libnccl.so.2 \
+    -Wl,--defsym=dlopen=gpupool_dlopen \
+    -Wl,--version-script=src/nccl.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nccl_objects \
+    -Wl,--no-as-needed "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
+  check "$target/libnccl.so.2"
+}
+
 nvml_coverage() {
   awk '
     function cell(from) { split(substr($0, from), part, /"/); return part[2] }
@@ -397,6 +415,7 @@ case "${1:-}" in
     link_nvml "$objects/transport/agent.o $objects/transport/agent_socket.o $objects/transport/descriptors.o \
       $objects/transport/stream_terms.o $objects/transport/text_message.o $objects/core/log.o \
       $objects/core/memory_file.o" -Wl,--version-script=src/nvml.map
+    link_nccl
     build_program src/main/exec/gpupool-exec.c target/gpupool-exec
     build_program src/main/ptxas/gpupool-ptxas.c target/gpupool-ptxas
     ;;

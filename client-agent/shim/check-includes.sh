@@ -8,7 +8,7 @@
 #     that they count to.
 set -eu
 
-order='core seal rings transport context stream memory module texture graph compat entry'
+order='core seal rings transport context stream memory module texture collective graph compat entry'
 generated='cuda_types=core wire=core shim=core entries=core ops=transport exports=entry proc_table=entry'
 
 cd "$1"

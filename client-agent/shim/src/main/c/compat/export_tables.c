@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind cuGetExportTable that runtime libraries ask for: docs/design/export-tables.md.
+#include "collective/nccl_table.h"
 #include "compat/hmac_md2.h"
 #include "context/context.h"
 #include "context/context_local_storage.h"
@@ -359,6 +360,9 @@ static const struct {
      {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
       0xf2},
      integrityCheck},
+    {"gpupool's NCCL",
+     {'g', 'p', 'u', 'p', 'o', 'o', 'l', '-', 'n', 'c', 'c', 'l', '-', 't', 'a', 'b'},
+     (const void *const *)(const void *)&ncclTable},
 };
 
 /** An identifier as it is written. */

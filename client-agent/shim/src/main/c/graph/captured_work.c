@@ -140,6 +140,13 @@ CUresult capture_host(struct stream *stream, CUhostFn function, void *userData) 
   return capture_add(stream, &work);
 }
 
+CUresult capture_collective(struct stream *stream, struct communicator *communicator,
+                            const struct collective_call *calls, uint32_t count) {
+  struct work work;
+  if (!work_collective(&work, communicator, calls, count)) return CUDA_ERROR_OUT_OF_MEMORY;
+  return capture_add(stream, &work);
+}
+
 CUresult capture_record(struct stream *stream, CUevent handle, struct event *event,
                         unsigned int flags) {
   if (flags & EXTERNAL) {

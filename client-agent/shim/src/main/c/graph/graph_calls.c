@@ -77,7 +77,7 @@ CUresult shim_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type) {
   if (!type) return CUDA_ERROR_INVALID_VALUE;
   lock_take(&graphLock);
   struct graph_node *node = node_find(hNode);
-  if (node) *type = node->work.type;
+  if (node) *type = node->work.type == NODE_COLLECTIVE ? NODE_HOST : node->work.type;
   lock_release(&graphLock);
   return node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

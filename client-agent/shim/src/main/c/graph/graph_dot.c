@@ -26,6 +26,7 @@ static const char *type_name(int type) {
                                       "GRAPH",        "EMPTY",     "EVENT_WAIT",   "EVENT_RECORD",
                                       "EXT_SEM_SIGNAL", "EXT_SEM_WAIT", "MEM_ALLOC", "MEM_FREE",
                                       "BATCH_MEM_OP", "CONDITIONAL"};
+  if (type == NODE_COLLECTIVE) return "COLLECTIVE";
   return type >= 0 && (size_t)type < sizeof names / sizeof *names ? names[type] : "?";
 }
 

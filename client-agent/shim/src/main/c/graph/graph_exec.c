@@ -2,6 +2,7 @@
 #include "graph/graph_exec.h"
 
 #include "core/log.h"
+#include "graph/graph_collective.h"
 #include "graph/graph_conditional.h"
 #include "graph/graph_memory_use.h"
 #include "graph/graph_send.h"
@@ -107,7 +108,7 @@ static CUresult check_connections(const struct graph *graph, uint32_t *connectio
       result = check_connections(work->child, connection);
       continue;
     }
-    if (work->context && work->type == NODE_KERNEL) result = work_context(work, &own);
+    if (work->context && (work->type == NODE_KERNEL || work->type == NODE_COLLECTIVE)) result = work_context(work, &own);
     if (!result) result = check_owner(own, connection);
     if (!result && work->type == NODE_MEMCPY) {
       result = check_owner(copied(copy->srcMemoryType, copy->srcDevice), connection);
@@ -158,6 +159,7 @@ static CUresult take_copy(struct graph_exec *exec, CUgraph handle) {
 
 static CUresult build(struct graph_exec *exec, CUgraph handle, struct graph_node **fault) {
   CUresult result = take_copy(exec, handle);
+  if (!result) result = collective_check(exec->graph);
   if (!result) result = choose_context(exec);
   if (!result && connections_several()) result = settle_on_connection(exec);
   if (!result) result = plan_make(&exec->plan, exec->graph, fault);
@@ -272,6 +274,7 @@ static CUresult post_host(const struct graph_node *node, struct context *context
         context->number, stream, work->memory.operations,
         (uint64_t)work->memory.count * CUstreamBatchMemOpParams_BYTES);
   }
+  if (work->type == NODE_COLLECTIVE) return collective_post(&work->collective, context, stream);
   CUresult result = memcpy3d_kind(&work->copy, &kind);
   if (result) return result;
   if (kind != COPY3D_ON_HOST) return memcpy3d_post(context, stream, &work->copy);

@@ -12,6 +12,7 @@ CUresult plan_kind(const struct work *work, enum step_kind *kind) {
   switch (work->type) {
     case NODE_HOST:
     case NODE_MEM_OPS:
+    case NODE_COLLECTIVE:
       *kind = STEP_HOST;
       break;
     case NODE_EMPTY:

@@ -32,6 +32,13 @@ bool work_memory(struct work *work, struct context *context, const void *operati
   return work->memory.operations != NULL;
 }
 
+bool work_collective(struct work *work, struct communicator *communicator, const struct collective_call *calls,
+                     uint32_t count) {
+  *work = work_make(NODE_COLLECTIVE, communicator->context);
+  work->collective = (struct collective_work){communicator, communicator->id, count, duplicate(calls, count * sizeof *calls)};
+  return work->collective.calls != NULL;
+}
+
 static bool make_pointers(struct kernel_work *kernel) {
   size_t count = kernel->parameterCount;
   kernel->pointers = malloc((count + 1) * (sizeof *kernel->pointers + sizeof *kernel->offsets));
@@ -75,6 +82,9 @@ bool work_copy_own(struct work *to, const struct work *from) {
     case NODE_MEM_OPS:
       to->memory.operations = duplicate(from->memory.operations, memory_bytes(&from->memory));
       return to->memory.operations != NULL;
+    case NODE_COLLECTIVE:
+      to->collective.calls = duplicate(from->collective.calls, from->collective.count * sizeof *from->collective.calls);
+      return to->collective.calls != NULL;
     default:
       return true;
   }
@@ -87,6 +97,8 @@ void work_clear_own(struct work *work) {
     graph_memory_drop(work->alloc.memory);
   } else if (work->type == NODE_MEM_OPS) {
     free(work->memory.operations);
+  } else if (work->type == NODE_COLLECTIVE) {
+    free(work->collective.calls);
   }
   work->type = NODE_EMPTY;
 }
@@ -125,6 +137,12 @@ bool work_equal(const struct work *one, const struct work *other) {
       return one->memory.count == other->memory.count &&
              same_bytes(one->memory.operations, other->memory.operations,
                         memory_bytes(&one->memory));
+    case NODE_COLLECTIVE:
+      return one->collective.communicator == other->collective.communicator &&
+             one->collective.communicatorId == other->collective.communicatorId &&
+             one->collective.count == other->collective.count &&
+             same_bytes(one->collective.calls, other->collective.calls,
+                        one->collective.count * sizeof *one->collective.calls);
     default:
       return true;
   }

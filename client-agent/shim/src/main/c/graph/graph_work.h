@@ -2,9 +2,13 @@
 // The work of a graph's nodes.
 #pragma once
 
+#include "collective/communicator.h"
 #include "context/context.h"
 #include "graph/graph_types.h"
 #include "module/launch.h"
+
+/** The type of collectives' nodes, which no CUgraphNodeType is. Programs are told that they are of NODE_HOST. */
+enum { NODE_COLLECTIVE = 1000 };
 
 struct graph;
 struct graph_memory;
@@ -35,6 +39,14 @@ struct memory_work {
   void *operations;
 };
 
+/** Calls of a communicator that run as one. */
+struct collective_work {
+  struct communicator *communicator;
+  uint64_t communicatorId;
+  uint32_t count;
+  struct collective_call *calls;
+};
+
 struct conditional_work {
   uint64_t handle;  // of the condition
   int kind;         // CUgraphConditionalNodeType
@@ -56,6 +68,7 @@ struct work {
     struct alloc_work alloc;
     CUdeviceptr freed;
     struct memory_work memory;
+    struct collective_work collective;
     struct conditional_work conditional;
   };
 };
@@ -88,6 +101,10 @@ void kernel_keep_attributes(struct kernel_work *after, struct kernel_work *befor
 /** Takes in operations that were checked; false: no memory. */
 bool work_memory(struct work *work, struct context *context, const void *operations,
                  unsigned int count);
+
+/** Takes in calls that were checked; false: no memory. */
+bool work_collective(struct work *work, struct communicator *communicator, const struct collective_call *calls,
+                     uint32_t count);
 
 /** The function of a kernel's work. */
 CUresult work_function(const struct work *work, struct function **function);

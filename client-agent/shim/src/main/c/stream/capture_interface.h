@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+struct collective_call;
+struct communicator;
 struct context;
 struct event;
 struct launch;
@@ -70,6 +72,10 @@ CUresult capture_allocate(struct stream *stream, size_t bytes, CUdeviceptr *addr
 CUresult capture_free(struct stream *stream, CUdeviceptr address);
 CUresult capture_memory(struct stream *stream, const void *operations, unsigned int count);
 CUresult capture_host(struct stream *stream, CUhostFn function, void *userData);
+
+/** Captures the calls of a communicator of NCCL that run as one. */
+CUresult capture_collective(struct stream *stream, struct communicator *communicator,
+                            const struct collective_call *calls, uint32_t count);
 
 CUresult capture_record(struct stream *stream, CUevent handle, struct event *event,
                         unsigned int flags);

@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 final class CPrograms {
   private static final Path OUT = Distribution.WORK.resolve("c");
   private static final Path DRIVER_API = Distribution.EXAMPLES.resolve("driver-api");
+  private static final Path FIXTURES = Distribution.DEPLOY.resolve("src/test/c");
 
   private CPrograms() {}
 
@@ -31,17 +32,24 @@ final class CPrograms {
         List.of("-DDRIVER_LINKED", "-L" + Distribution.SHIM, "-l:libcuda.so.1"));
   }
 
+  /** A program of NCCL's examples. */
+  static Path ncclExample(String name) {
+    return compileForNccl(Distribution.NCCL_EXAMPLES.resolve(name + ".c"), name);
+  }
+
   /** A program of the tests' own. */
   static Path fixture(String name) {
-    return compile(Distribution.DEPLOY.resolve("src/test/c").resolve(name + ".c"), name, List.of());
+    return compile(FIXTURES.resolve(name + ".c"), name, List.of());
+  }
+
+  /** A program of the tests' own that calls NCCL. */
+  static Path ncclFixture(String name) {
+    return compileForNccl(FIXTURES.resolve(name + ".c"), name);
   }
 
   /** The same, compiled with options, under a name that is the fixture's and the variant's. */
   static Path fixture(String name, String variant, String... options) {
-    return compile(
-        Distribution.DEPLOY.resolve("src/test/c").resolve(name + ".c"),
-        name + "-" + variant,
-        List.of(options));
+    return compile(FIXTURES.resolve(name + ".c"), name + "-" + variant, List.of(options));
   }
 
   /** A shared library of all C files in a folder. */
@@ -52,6 +60,14 @@ final class CPrograms {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static Path compileForNccl(Path source, String name) {
+    List<Path> files = new ArrayList<>(List.of(source, DRIVER_API.resolve("driver.h")));
+    for (String header : List.of("nccl_api.h", "numbers.h", "ranks.h")) {
+      files.add(Distribution.NCCL_EXAMPLES.resolve(header));
+    }
+    return compile(files, name, List.of("-ffp-contract=off", "-Wno-conversion", "-lm"));
   }
 
   private static Path compile(Path source, String name, List<String> options) {

@@ -20,6 +20,7 @@ final class Distribution {
 
   static final Path EXAMPLES = DEPLOY.resolve("examples");
   static final Path KERNELS = EXAMPLES.resolve("driver-api/kernels.ptx");
+  static final Path NCCL_EXAMPLES = EXAMPLES.resolve("nccl");
   static final Path WORK = made(DEPLOY.resolve("target/e2e"));
 
   private Distribution() {}

@@ -124,10 +124,26 @@ class FrameworksIT {
         pool.run(both, CPrograms.fixture("libraries"), "nccl", find("libnccl.so"))
             .with("LD_LIBRARY_PATH", libraryPath())
             .with("NCCL_DEBUG", "INFO")
+            .with("GPUPOOL_NCCL", "off")
             .with("GPUPOOL_TRACE", trace)
             .run(PATIENCE);
     assertThat(ended.output()).as(ended.toString()).contains("via P2P/").contains("nccl: OK");
     assertThat(CallTrace.read(trace).refused()).as(trace.toString()).isLessThanOrEqualTo(1);
+  }
+
+  @Test
+  void nccl_openedByItsPath_isThePools() {
+    String[] both = {"-n", "2"};
+    Program.Ended ended =
+        pool.run(
+                both,
+                CPrograms.ncclExample("conformance"),
+                "--cases",
+                9,
+                "--nccl",
+                find("libnccl.so"))
+            .run(PATIENCE);
+    assertThat(ended.output()).as(ended.toString()).contains("conformance: OK");
   }
 
   @Test

@@ -32,6 +32,11 @@ public record Installation(Path home) {
     return home.resolve("lib/libgpupool-nvrtc.so");
   }
 
+  /** Returns the library that programs on software GPUs preload in place of NVIDIA's NCCL. */
+  public Path nccl() {
+    return home.resolve("lib/nccl/libnccl.so.2");
+  }
+
   /**
    * Returns the assembler that programs on software GPUs run instead of NVIDIA's, and which keeps
    * PTX.

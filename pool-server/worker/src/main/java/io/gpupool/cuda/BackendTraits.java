@@ -50,6 +50,14 @@ public interface BackendTraits {
   }
 
   /**
+   * Returns whether device memory is memory of this process, which the session may read and write
+   * itself where {@link #isReadable} says so.
+   */
+  default boolean memoryIsInProcess() {
+    return false;
+  }
+
+  /**
    * Returns whether an image can be handed to the backend: a driver believes what an image says of
    * lengths and addresses.
    */

@@ -10,6 +10,7 @@ import io.gpupool.worker.connection.ProgramConnection;
 import io.gpupool.worker.control.CacheLink;
 import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.ServerExchange;
+import io.gpupool.worker.control.ServerRanks;
 import io.gpupool.worker.move.MoveSource;
 import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.UnixSocket;
@@ -31,6 +32,7 @@ final class ControlMessages {
   private final ControlLink control;
   private final AssignedSession session;
   private final ServerExchange exchange;
+  private final ServerRanks ranks;
   private final CacheLink cache;
   private final Takeover takeover;
 
@@ -41,11 +43,13 @@ final class ControlMessages {
       ControlLink control,
       AssignedSession session,
       ServerExchange exchange,
+      ServerRanks ranks,
       CacheLink cache,
       Takeover takeover) {
     this.control = control;
     this.session = session;
     this.exchange = exchange;
+    this.ranks = ranks;
     this.cache = cache;
     this.takeover = takeover;
   }
@@ -97,11 +101,17 @@ final class ControlMessages {
       case "moveEnd" ->
           session.moveEnd(message.require("move"), message.requireNumber("gone", 1) == 1);
       case "peer" -> peer(message);
+      case "rank" -> ranks.answered(message, isConnection(message) ? descriptor() : null);
       case "shared" -> exchange.answered(message, announcedDescriptor(message));
       case "cached" -> cache.answered(message, announcedDescriptor(message));
       case "released" -> exchange.released(message);
       default -> throw new WireException("unknown message '" + message.type() + "'");
     }
+  }
+
+  private static boolean isConnection(TextMessage message) {
+    String what = message.get("what").orElse("");
+    return what.equals("connected") || what.equals("connection");
   }
 
   private static MoveSource.Manner manner(TextMessage message) throws WireException {

@@ -13,6 +13,7 @@ import io.gpupool.worker.control.ClaimListener;
 import io.gpupool.worker.control.ControlLink;
 import io.gpupool.worker.control.KernelOutput;
 import io.gpupool.worker.control.ServerExchange;
+import io.gpupool.worker.control.ServerRanks;
 import io.gpupool.worker.gpu.DividedCards;
 import io.gpupool.worker.gpu.Probe;
 import io.gpupool.worker.gpu.Trial;
@@ -106,14 +107,15 @@ public final class WorkerMain {
     control.send(hello(token).build());
     ServerExchange exchange = new ServerExchange(control);
     CacheLink cache = new CacheLink(control);
-    AssignedSession session = new AssignedSession(control, exchange, cache, confinement);
+    ServerRanks ranks = new ServerRanks(control);
+    AssignedSession session = new AssignedSession(control, exchange, ranks, cache, confinement);
     Thread.ofPlatform()
         .name("start")
         .daemon()
         .start(() -> start(options, control, session, cache, confinement));
     Takeover takeover =
         new Takeover(claims, () -> hello(token), control, session, exchange, parent);
-    new ControlMessages(control, session, exchange, cache, takeover).handleAll();
+    new ControlMessages(control, session, exchange, ranks, cache, takeover).handleAll();
     return 0;
   }
 

@@ -152,8 +152,14 @@ public final class ProgramRun {
     return program.run();
   }
 
-  /** Has tools that make machine code keep PTX, which is what software GPUs run. */
+  /**
+   * Has tools that make machine code keep PTX, which is what software GPUs run, and NCCL's calls go
+   * to the GPUs.
+   */
   private void prepareForSoftware(SupervisedProgram program) throws IOException {
+    if (!Environment.variable("GPUPOOL_NCCL").equals(Optional.of("off"))) {
+      preload(program, installation.require(installation.nccl()).toString());
+    }
     preload(program, installation.require(installation.nvrtc()).toString());
     String ptxas = installation.require(installation.ptxas()).toString();
     program.setDefault("TRITON_PTXAS_PATH", ptxas);

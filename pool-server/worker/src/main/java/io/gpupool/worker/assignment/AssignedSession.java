@@ -17,10 +17,12 @@ import io.gpupool.worker.os.ServerFile;
 import io.gpupool.worker.os.TcpWatch;
 import io.gpupool.worker.peer.PeerAddress;
 import io.gpupool.worker.peer.PeerConnections;
+import io.gpupool.worker.session.OtherSessions;
 import io.gpupool.worker.session.ResumeWindow;
 import io.gpupool.worker.session.Session;
 import io.gpupool.worker.session.SessionCounters;
 import io.gpupool.worker.session.SessionPlan;
+import io.gpupool.worker.session.collective.RankDirectory;
 import io.gpupool.worker.session.journal.RestoreException;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
@@ -38,6 +40,7 @@ import org.jspecify.annotations.Nullable;
 public final class AssignedSession {
   private final ControlLink control;
   private final ServerExchange exchange;
+  private final RankDirectory ranks;
   private final CacheLink cache;
   private final Confinement confinement;
   private final SessionReports reports;
@@ -61,9 +64,14 @@ public final class AssignedSession {
   }
 
   public AssignedSession(
-      ControlLink control, ServerExchange exchange, CacheLink cache, Confinement confinement) {
+      ControlLink control,
+      ServerExchange exchange,
+      RankDirectory ranks,
+      CacheLink cache,
+      Confinement confinement) {
     this.control = control;
     this.exchange = exchange;
+    this.ranks = ranks;
     this.cache = cache;
     this.confinement = confinement;
     reports = new SessionReports(control);
@@ -309,11 +317,10 @@ public final class AssignedSession {
         new SessionPlan(
             gpus,
             ledger,
-            exchange,
             cache.images(),
             SessionPlan.DEFAULT_SPIN_NANOS,
             driverOutput,
-            peers,
+            new OtherSessions(exchange, peers, ranks),
             window(mine));
     parts.backend.nameSession(mine.name().text());
     Session session = beginning.begin(parts.backend, plan);

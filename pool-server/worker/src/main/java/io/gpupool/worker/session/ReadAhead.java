@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * to host functions that have ended and to acknowledgements. The frames of other calls stay where
  * they are. Used by the session's thread.
  */
-final class ReadAhead implements Answers.Reader, SessionCalls.Receiver {
+final class ReadAhead implements Answers.Reader, Receiver {
   private static final int CALLBACK_DONE_BYTES = 16;
   private static final long PAUSE_NANOS = 100_000;
 

@@ -98,7 +98,7 @@ public final class Session {
     answers = sender == null ? new Answers(connection) : new Answers(sender, reader);
     acknowledgements = sender == null ? null : new Acknowledgements(stream, sender, answers);
     waits = new Waits(backend, answers, threads.waiting(), plan.driverOutput());
-    peers = plan.peers();
+    peers = plan.others().peers();
     abort = new SessionAbort(answers, stream);
     calls =
         new SessionCalls(

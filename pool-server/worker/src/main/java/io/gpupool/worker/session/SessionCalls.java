@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import io.gpupool.cuda.ArrayOps;
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.CallbackOps;
+import io.gpupool.cuda.CollectiveOps;
 import io.gpupool.cuda.CudaResult;
 import io.gpupool.cuda.DownloadOps;
 import io.gpupool.cuda.FenceOps;
@@ -31,6 +32,7 @@ import io.gpupool.cuda.VirtualMemoryOps;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.StreamFrees;
 import io.gpupool.worker.session.call.Waits;
+import io.gpupool.worker.session.collective.Communicators;
 import io.gpupool.worker.session.context.Contexts;
 import io.gpupool.worker.session.context.GreenContexts;
 import io.gpupool.worker.session.context.Peers;
@@ -76,18 +78,6 @@ import java.util.function.Consumer;
  * by the session's thread alone.
  */
 final class SessionCalls implements SessionTopics, SessionOps {
-  /** The receiving end of the call stream, as far as ops need it. */
-  interface Receiver {
-    /** Receives what is there and sees to the host functions that have ended. */
-    void readAhead();
-
-    /**
-     * Returns the descriptor that came last beside the call stream, which is the caller's to close;
-     * -1 if there is none.
-     */
-    int takeDescriptor();
-  }
-
   private final Contexts contexts;
   private final Journal journal = new Journal();
   private final Exports exports;
@@ -127,6 +117,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private final HostCallbacks callbacks;
   private final BlockingCalls blocking;
   private final CrossServerFences tickets;
+  private final Communicators communicators;
 
   /**
    * Makes the parts.
@@ -149,7 +140,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     this.waits = waits;
     call = new CurrentCall(answers, waits, ContextState.none(backend));
     owned = new OwnedMemory(backend);
-    exports = new Exports(plan.exchange());
+    exports = new Exports(plan.others().exchange());
     overhead = new DriverOverhead(backend, plan.ledger(), plan.gpus());
     quota =
         new MemoryQuota(plan.ledger(), overhead, backend, call, waits, answers, input::readAhead);
@@ -187,7 +178,9 @@ final class SessionCalls implements SessionTopics, SessionOps {
     tensorMaps = new TensorMaps(backend, call);
     references = new References(backend, call, handles, owned);
     graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking, journal);
-    tickets = new CrossServerFences(backend, call, handles, waits, owned, plan.peers(), abort);
+    tickets =
+        new CrossServerFences(backend, call, handles, waits, owned, plan.others().peers(), abort);
+    communicators = new Communicators(backend, call, handles, waits, plan.others().ranks());
   }
 
   /** The parts that know what the session has. */
@@ -237,6 +230,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   /** Lets go of memory; the backend's things go down with the process. */
   void close() {
     tickets.close();
+    communicators.close();
     callbacks.cancel(null);
     images.release();
     launches.release();
@@ -273,6 +267,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
   private void ending(ContextState context) {
     callbacks.cancel(context);
     tickets.cancel(context);
+    communicators.forget(context);
     // Its streams may wait, through an event, for a host function of another context.
     blocking.call(() -> {
       backend.cuCtxSetCurrent(context.handle);
@@ -343,8 +338,11 @@ final class SessionCalls implements SessionTopics, SessionOps {
 
   @Override
   public boolean answerDeferred(int tag) {
-    // A reset answers for itself what became of the context.
-    return op != Ops.ctxResetPrimary && call.answerDeferred(tag);
+    // A reset answers for itself what became of the context, a communicator what became of it.
+    return op != Ops.ctxResetPrimary
+        && op != Ops.communicatorState
+        && op != Ops.communicatorError
+        && call.answerDeferred(tag);
   }
 
   @Override
@@ -489,5 +487,10 @@ final class SessionCalls implements SessionTopics, SessionOps {
   @Override
   public FenceOps fence() {
     return tickets;
+  }
+
+  @Override
+  public CollectiveOps collective() {
+    return communicators;
   }
 }

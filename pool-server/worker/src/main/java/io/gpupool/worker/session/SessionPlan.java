@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
-import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
@@ -16,20 +14,18 @@ import org.jspecify.annotations.Nullable;
  * @param ledger of the lease
  * @param images where images of earlier sessions are
  * @param spinNanos how long its thread looks for more input before it sleeps
- * @param exchange with the lease's other sessions
  * @param driverOutput for a driver that prints to the standard output of the process when it is
  *     synchronised: sends what it has printed; run before a fence is answered, by any thread
- * @param peers connections to the program's sessions on other servers
+ * @param others the ways to other sessions
  * @param resume how long it outlives its connection
  */
 public record SessionPlan(
     List<LeasedGpu> gpus,
     Ledger ledger,
-    Exchange exchange,
     ImageStore images,
     long spinNanos,
     @Nullable Runnable driverOutput,
-    PeerConnections peers,
+    OtherSessions others,
     ResumeWindow resume) {
   /** About the time of a wake-up: polling for longer than that wins nothing. */
   public static final long DEFAULT_SPIN_NANOS = 50_000;
@@ -41,13 +37,6 @@ public record SessionPlan(
   /** A plan of a session by itself, for a backend that prints through the session. */
   public static SessionPlan of(List<LeasedGpu> gpus, Ledger ledger, ResumeWindow resume) {
     return new SessionPlan(
-        gpus,
-        ledger,
-        Exchange.NONE,
-        ImageStore.NONE,
-        DEFAULT_SPIN_NANOS,
-        null,
-        PeerConnections.none(),
-        resume);
+        gpus, ledger, ImageStore.NONE, DEFAULT_SPIN_NANOS, null, OtherSessions.none(), resume);
   }
 }

@@ -310,6 +310,11 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   }
 
   @Override
+  public boolean memoryIsInProcess() {
+    return true;
+  }
+
+  @Override
   public long sourceReadAtOnceBytes() {
     return Long.MAX_VALUE;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session;
 
+import io.gpupool.cuda.CollectiveCallLayout;
 import io.gpupool.cuda.Ops;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -56,7 +57,7 @@ final class FrameGenerator {
   };
 
   private final SplittableRandom random;
-  private byte[] previous = new byte[8];
+  private byte[] previous = Request.acknowledge(0, false);
 
   FrameGenerator(SplittableRandom random) {
     this.random = random;
@@ -65,7 +66,7 @@ final class FrameGenerator {
   /** A frame whose lengths are right. */
   byte[] wellFormed() {
     byte[] frame =
-        switch (random.nextInt(25)) {
+        switch (random.nextInt(27)) {
           case 0 -> previous;
           case 1 -> op(random.nextInt(Ops.LAST + 1, 1 << 16), random.nextInt(0, 5));
           case 2, 3 -> launch();
@@ -86,6 +87,8 @@ final class FrameGenerator {
           // Not beyond what was acknowledged: that would be the end.
           case 15 -> Request.acknowledge(0, random.nextBoolean());
           case 14 -> Request.fenced(Ops.memAlloc, context(), tag(), random.nextInt(1 << 20), 1);
+          case 16 -> join();
+          case 17 -> collectives();
           default -> slots();
         };
     previous = frame;
@@ -153,6 +156,30 @@ final class FrameGenerator {
     return rarely()
         ? Request.posted(Ops.imageBegin, context(), small(), nasty())
         : Request.posted(Ops.imageData, context(), small(), bytes(300));
+  }
+
+  /** A rank of a communicator, which often has no other. */
+  private byte[] join() {
+    long ranks = rarely() ? nasty() : random.nextInt(1, 3);
+    byte[] id = new byte[rarely() ? random.nextInt(1, 200) : 128];
+    id[0] = (byte) random.nextInt(8);
+    return Request.fenced(
+        Ops.communicatorJoin, context(), tag(), small(), ranks, random.nextInt(2), id);
+  }
+
+  /** Calls of NCCL, of memory that the session has or not. */
+  private byte[] collectives() {
+    ByteBuffer calls =
+        ByteBuffer.allocate(CollectiveCallLayout.BYTES * random.nextInt(1, 4))
+            .order(ByteOrder.LITTLE_ENDIAN);
+    while (calls.hasRemaining()) {
+      calls.putInt(random.nextInt(8)).putInt(random.nextInt(13)).putInt(random.nextInt(7));
+      calls.putInt(rarely() ? (int) nasty() : random.nextInt(2));
+      calls.putLong(nasty()).putLong(nasty());
+      calls.putLong(random.nextBoolean() ? random.nextInt(100) : nasty());
+      calls.putLong(nasty()).putInt(random.nextInt(2)).putInt(0);
+    }
+    return Request.posted(Ops.communicatorCalls, context(), small(), small(), calls.array());
   }
 
   private byte[] bytes(int limit) {

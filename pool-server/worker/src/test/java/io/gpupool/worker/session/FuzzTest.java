@@ -243,18 +243,12 @@ class FuzzTest {
       List<LeasedGpu> gpus =
           List.of(new LeasedGpu(0, 32L << 20, 50), new LeasedGpu(1, 32L << 20, 50));
       Ledger ledger = Ledger.alone(new long[] {32L << 20, 32L << 20});
+      OtherSessions others =
+          new OtherSessions(Exchange.NONE, PeerConnections.none(), new TestRankDirectory());
       session =
           new Session(
               backend,
-              new SessionPlan(
-                  gpus,
-                  ledger,
-                  Exchange.NONE,
-                  ImageStore.NONE,
-                  0,
-                  null,
-                  PeerConnections.none(),
-                  window),
+              new SessionPlan(gpus, ledger, ImageStore.NONE, 0, null, others, window),
               first.worker());
       runner = Thread.ofPlatform().daemon().start(this::runSession);
       drain(first);

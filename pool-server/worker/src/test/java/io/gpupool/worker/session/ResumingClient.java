@@ -6,9 +6,7 @@ import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.ResumeLimits;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.UnixSocket;
-import io.gpupool.worker.peer.PeerConnections;
 import io.gpupool.worker.seal.ProgramEnd;
-import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
@@ -75,11 +73,10 @@ final class ResumingClient implements AutoCloseable {
         new SessionPlan(
             gpus,
             Ledger.alone(new long[] {TestSession.QUOTA_BYTES}),
-            Exchange.NONE,
             ImageStore.NONE,
             SessionPlan.DEFAULT_SPIN_NANOS,
             null,
-            PeerConnections.none(),
+            OtherSessions.none(),
             window);
     session = new Session(backend, plan, end.worker());
     Thread.ofPlatform().daemon().name("session").start(this::run);

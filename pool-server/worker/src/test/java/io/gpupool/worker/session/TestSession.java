@@ -12,7 +12,6 @@ import io.gpupool.worker.connection.ClearConnection;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.peer.PeerConnections;
-import io.gpupool.worker.session.exchange.Exchange;
 import io.gpupool.worker.session.module.ImageStore;
 import io.gpupool.worker.session.quota.LeasedGpu;
 import io.gpupool.worker.session.quota.Ledger;
@@ -56,6 +55,10 @@ final class TestSession implements AutoCloseable {
   }
 
   TestSession(Backend backend, List<LeasedGpu> gpus, Ledger ledger, PeerConnections peers) {
+    this(backend, gpus, ledger, OtherSessions.over(peers));
+  }
+
+  TestSession(Backend backend, List<LeasedGpu> gpus, Ledger ledger, OtherSessions others) {
     this.ledger = ledger;
     int[] pair = Posix.socketPair();
     fd = pair[0];
@@ -64,11 +67,10 @@ final class TestSession implements AutoCloseable {
         new SessionPlan(
             gpus,
             ledger,
-            Exchange.NONE,
             ImageStore.NONE,
             SessionPlan.DEFAULT_SPIN_NANOS,
             null,
-            peers,
+            others,
             ResumeWindow.NONE);
     session = new Session(backend, plan, new ClearConnection(sessionFd));
     Thread thread =

@@ -125,10 +125,12 @@ public final class CurrentCall {
   /** Answers a call whose answer says that work is complete. */
   public void replyComplete(int tag, int result) {
     note(result);
+    // Of what failed just before it was complete, such as a collective.
+    int told = result == 0 ? context.takeError() : result;
     answers.lock();
     try {
       waits.completeCopies(context);
-      answers.reply(tag, result);
+      answers.reply(tag, told);
     } finally {
       answers.unlock();
     }

@@ -74,6 +74,10 @@ abstract class EventWait extends Wait {
 
   @Override
   final void answer() {
+    if (result == 0 && isFence()) {
+      // Of what failed while it waited, such as a collective.
+      result = context.takeError();
+    }
     if (CudaResult.isSticky(result)) {
       context.report(result);
     }
