@@ -6,6 +6,7 @@ import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.os.TcpWatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 
 /** The wait of one thread until a socket can be read or written, or its peer is silent. */
 final class SocketWait {
@@ -27,11 +28,16 @@ final class SocketWait {
     long address = pollFd.address();
     Memory.putInt(address, fd);
     Memory.putShort(address + EVENTS, events);
-    while (Posix.poll(address, 1, TIMEOUT_MILLIS) == 0) {
-      socket.check();
-      if (TcpWatch.isSilent(fd)) {
-        throw socket.lost(true, 0);
+    try {
+      while (Posix.poll(address, 1, TIMEOUT_MILLIS) == 0) {
+        socket.check();
+        if (TcpWatch.isSilent(fd)) {
+          throw socket.lost(true, 0);
+        }
       }
+    } finally {
+      // The kernel writes into it until then.
+      Reference.reachabilityFence(pollFd);
     }
   }
 }
