@@ -201,38 +201,37 @@ link_preload() {
   check target/libgpupool-nvrtc.so
 }
 
+# compile_folder NAME: compiles what is in main/NAME; folder_objects are its objects.
+compile_folder() {
+  mkdir -p "$objects/$1"
+  folder_objects=''
+  for source in "$sources/main/$1"/*.c; do
+    object=$objects/$1/$(basename "$source" .c).o
+    compile "$source" "$object" || die "compilation failed"
+    folder_objects="$folder_objects $object"
+  done
+}
+
 # link_nvml OBJECTS [OPTION]: what is in main/nvml, with some of libcuda's objects.
 # NVML's shim shares with libcuda's how the agent is found and spoken to, and nothing else.
 link_nvml() {
-  mkdir -p "$objects/nvml"
-  nvml_objects=''
-  for source in "$sources"/main/nvml/*.c; do
-    object=$objects/nvml/$(basename "$source" .c).o
-    compile "$source" "$object" || die "compilation failed"
-    nvml_objects="$nvml_objects $object"
-  done
+  compile_folder nvml
   # shellcheck disable=SC2086
   $CC -shared -pthread ${CFLAGS:-} -o "$target/libnvidia-ml.so.1" -Wl,-soname,libnvidia-ml.so.1 \
     ${2:-} -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nvml_objects $1 \
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $folder_objects $1 \
     -Wl,--no-as-needed "$objects/stub/libpthread.so.0" -Wl,--as-needed -static-libgcc
   check "$target/libnvidia-ml.so.1"
 }
 
 # NCCL's library finds libcuda's functions when it runs.
 link_nccl() {
-  mkdir -p "$objects/nccl"
-  nccl_objects=''
-  for source in "$sources"/main/nccl/*.c; do
-    object=$objects/nccl/$(basename "$source" .c).o
-    compile "$source" "$object" || die "compilation failed"
-    nccl_objects="$nccl_objects $object"
-  done
+  compile_folder nccl
   # shellcheck disable=SC2086
   $CC -shared -pthread ${CFLAGS:-} -o "$target/libnccl.so.2" -Wl,-soname,libnccl.so.2 \
     -Wl,--defsym=dlopen=gpupool_dlopen \
     -Wl,--version-script=src/nccl.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $nccl_objects \
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $folder_objects \
     -Wl,--no-as-needed "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
   check "$target/libnccl.so.2"
 }

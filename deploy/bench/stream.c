@@ -19,7 +19,7 @@
 
 enum { PING_BYTES = 8, MOST_PINGS = 100000, LEAST_CHUNK = 64 << 10, CHUNK = 1 << 20 };
 
-/** What one process asks the other one to do with it. */
+/** A request of one process to the other: the transfer to make. */
 struct task {
   char kind[8];
   long bytes, count;

@@ -17,7 +17,7 @@ enum {
 typedef int ncclResult_t;
 typedef struct communicator *ncclComm_t;
 
-/** What identifies a communicator: made by one rank, and told to the others. */
+/** The identifier of a communicator, which one rank makes and tells the others. */
 typedef struct {
   char bytes[NCCL_ID_BYTES];
 } ncclUniqueId;

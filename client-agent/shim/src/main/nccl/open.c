@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-in for dlopen: programs that open NVIDIA's NCCL by its path, as CuPy and JAX do, get this library. With
 // both loaded, NVIDIA's would call functions of this one, which comes first.
-#include "nccl_library.h"
+#include "../../glibc_symbol.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <string.h>
-
-#ifdef __x86_64__
-#define FIRST_GLIBC "GLIBC_2.2.5"
-#else
-#define FIRST_GLIBC "GLIBC_2.17"
-#endif
 
 typedef void *opener(const char *file, int mode);
 
@@ -19,12 +11,9 @@ typedef void *opener(const char *file, int mode);
 __attribute__((visibility("default"))) opener gpupool_dlopen;
 
 static opener *glibc_dlopen(void) {
-  static _Atomic(opener *) known;
-  opener *found = atomic_load(&known);
-  if (!found) {
-    *(void **)&found = dlvsym(RTLD_NEXT, "dlopen", FIRST_GLIBC);
-    atomic_store(&known, found);
-  }
+  static _Atomic(void *) known;
+  opener *found;
+  *(void **)&found = glibc_symbol(&known, "dlopen");
   return found;
 }
 

@@ -6,21 +6,15 @@
 //
 // Programs linked with NVRTC find the two functions here because this library comes first; those that
 // open NVRTC at run time look them up with dlsym, which is therefore here as well.
-#include <dlfcn.h>
+#include "../../glibc_symbol.h"
+
 #include <link.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
 enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_INTERNAL_ERROR = 11, NO_PTX_BYTES = 1, MAX_PATH_BYTES = 4096 };
-
-#ifdef __x86_64__
-#define FIRST_GLIBC "GLIBC_2.2.5"
-#else
-#define FIRST_GLIBC "GLIBC_2.17"
-#endif
 
 typedef void *lookup(void *handle, const char *name);
 typedef int ask_size(void *program, size_t *bytes);
@@ -35,12 +29,9 @@ EXPORTED lookup gpupool_dlsym;
 static _Atomic(void *) library;
 
 static lookup *glibc_dlsym(void) {
-  static _Atomic(lookup *) known;
-  lookup *found = atomic_load(&known);
-  if (!found) {
-    *(void **)&found = dlvsym(RTLD_NEXT, "dlsym", FIRST_GLIBC);
-    atomic_store(&known, found);
-  }
+  static _Atomic(void *) known;
+  lookup *found;
+  *(void **)&found = glibc_symbol(&known, "dlsym");
   return found;
 }
 

@@ -13,7 +13,7 @@ enum { RANKS = 4, RANK = 2, FLOAT = 7, HALF = 6, SUM = 0, MOST = 64, ELEMENTS = 
 
 static const uint8_t id[NCCL_ID_BYTES] = "an identifier";
 
-/** What the worker got, in order. */
+/** The ops that the worker received, in order. */
 static struct {
   _Atomic uint32_t count;
   uint16_t ops[MOST];

@@ -43,7 +43,7 @@ enum nccl_kind {
   NCCL_SCATTER,
 };
 
-/** What a communicator is made with: waiting calls, calls that return at once, or, of a split, as its parent was. */
+/** The manner of a communicator's calls: they wait, return at once, or, after a split, do as the parent's do. */
 enum nccl_blocking { NCCL_NOT_BLOCKING = 0, NCCL_BLOCKING = 1, NCCL_INHERITED = 2 };
 
 struct communicator;
