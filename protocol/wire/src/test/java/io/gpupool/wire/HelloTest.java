@@ -67,10 +67,24 @@ class HelloTest {
   }
 
   @Test
+  void clientHello_ofARank_isFollowedByItsMessage() throws Exception {
+    TextMessage message = TextMessage.ofType("rank").put("rank", "1").build();
+    SessionKey key = SessionKey.ofBytes(HexFormat.of().parseHex("cd".repeat(32)));
+    byte[] bytes = ClientHello.ofRank(1, 2, SESSION, key, message).encode();
+    assertThat(HexFormat.of().formatHex(bytes, 8, 16)).isEqualTo("0100020004000000");
+    ClientHello read = ClientHello.decode(Arrays.copyOf(bytes, ClientHello.BYTES));
+    assertThat(read.isOfRank()).isTrue();
+    assertThat(read.hasMessage()).isTrue();
+    assertThat(read.key().matches(key)).isTrue();
+    assertThat(Arrays.copyOfRange(bytes, ClientHello.BYTES, bytes.length))
+        .isEqualTo(message.encode());
+  }
+
+  @Test
   void clientHello_unknownFlagsOrVersionRange_isRefused() throws Exception {
     byte[] bytes = new ClientHello(1, 1, SESSION, SessionKey.ofBytes(new byte[32])).encode();
     byte[] flags = bytes.clone();
-    for (int unknown : new int[] {4, 5, 128}) {
+    for (int unknown : new int[] {5, 6, 128}) {
       flags[12] = (byte) unknown;
       assertThatThrownBy(() -> ClientHello.decode(flags)).hasMessageContaining("features");
     }
