@@ -171,6 +171,11 @@ final class CutSite implements AutoCloseable {
     streams.forEach(CutProxy::reset);
   }
 
+  /** Waits until the site's only program works. */
+  void awaitWorking() {
+    pools.getFirst().awaitWorking(1, 1);
+  }
+
   void awaitNothingLeft() {
     awaitNothingLeft(Pool.IDLE);
   }

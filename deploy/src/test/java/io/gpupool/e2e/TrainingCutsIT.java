@@ -54,6 +54,8 @@ class TrainingCutsIT {
       throws InterruptedException {
     int cuts = 0;
     try (Program program = site.program(List.of(), command).start()) {
+      // Before its session begins, a program has nothing to resume.
+      site.awaitWorking();
       long deadline = System.nanoTime() + RUNNING.toNanos();
       while (program.isAlive() && System.nanoTime() < deadline) {
         Thread.sleep(EVERY_MILLIS);
