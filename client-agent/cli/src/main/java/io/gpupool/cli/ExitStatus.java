@@ -51,6 +51,8 @@ public final class ExitStatus {
           CANCELLED,
           NOT_RECORDED,
           NOT_SCHEDULED_YET,
+          GANG_INCOMPLETE,
+          GANG_NO_CAPACITY,
           KIND_NOT_SET ->
           NO_LEASE;
     };

@@ -25,7 +25,9 @@ public final class LeaseAdvice {
           Map.entry("time_limit_millis", "--time-limit"),
           Map.entry("resume_window_millis", "--resume-window"),
           Map.entry("suspend_idle_millis", "--suspend-idle"),
-          Map.entry("class", "--class"));
+          Map.entry("class", "--class"),
+          Map.entry("gang.name", "--gang"),
+          Map.entry("gang.size", "--gang-size"));
 
   private LeaseAdvice() {}
 
@@ -64,6 +66,7 @@ public final class LeaseAdvice {
               + "'";
       case OVER_QUOTA ->
           "; 'gpupool lease list' shows the leases, 'gpupool lease release' ends one";
+      case GANG_INCOMPLETE, GANG_NO_CAPACITY -> hasWaited ? "; a larger --wait waits longer" : "";
       case PRIORITY_TOO_HIGH -> "; lower --priority";
       case TOO_LARGE -> "; -m or -p asks for less";
       case TOO_FEW_GPUS ->

@@ -32,6 +32,8 @@ class ExitStatusTest {
     "TOKEN_REVOKED, 77",
     "NOT_RECORDED, 75",
     "NOT_SCHEDULED_YET, 75",
+    "GANG_INCOMPLETE, 75",
+    "GANG_NO_CAPACITY, 75",
     "KIND_NOT_SET, 75",
   })
   void of_refusal_isUsageWhereTheRequestCanNeverBeGranted(KindCase kind, int status) {

@@ -44,6 +44,8 @@ class LeaseAdviceTest {
         "TOKEN_REVOKED       | \"\"",
         "NOT_RECORDED        | \"\"",
         "NOT_SCHEDULED_YET   | \"\"",
+        "GANG_INCOMPLETE     | \"\"",
+        "GANG_NO_CAPACITY    | \"\"",
         "KIND_NOT_SET        | \"\"",
       })
   void refusal_ofEachKind_namesTheOptions(KindCase kind, String advice) {

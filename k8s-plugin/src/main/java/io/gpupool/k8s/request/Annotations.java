@@ -28,8 +28,11 @@ record Annotations(Map<String, String> texts) {
           Names.PRIORITY,
           Names.CLASS,
           Names.RESUME_WINDOW,
+          Names.GANG,
+          Names.GANG_SIZE,
           Names.CLAIMS);
   private static final Set<String> AS_ALL = Set.of("all", "injection", "y", "yes", "true", "on");
+  private static final Pattern GANG = Pattern.compile("[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?");
   private static final Pattern COUNT = Pattern.compile("[0-9]{1,9}");
   private static final Pattern PRIORITY = Pattern.compile("[+-]?[0-9]{1,9}");
 
@@ -170,6 +173,55 @@ record Annotations(Map<String, String> texts) {
     return millis;
   }
 
+  /**
+   * Returns the gang of the pod; null: it has none.
+   *
+   * @param containers how many of them ask for GPUs
+   */
+  @Nullable PodGang gang(int containers) throws RefusedException {
+    Optional<String> name = text(Names.GANG);
+    Optional<String> size = text(Names.GANG_SIZE);
+    if (name.isEmpty() && size.isEmpty()) {
+      return null;
+    }
+    if (name.isEmpty() || size.isEmpty()) {
+      throw RefusedException.wrong(
+          "Annotations " + Names.GANG + " and " + Names.GANG_SIZE + " go together; write both.");
+    }
+    String text = name.get().strip();
+    if (text.length() > PodGang.MAX_NAME_LENGTH || !GANG.matcher(text).matches()) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.GANG
+              + ": '"
+              + Shapes.shortened(text)
+              + "' is no name of a gang; write letters, digits, '-', '_' and '.', at most "
+              + PodGang.MAX_NAME_LENGTH
+              + ".");
+    }
+    String digits = size.get().strip();
+    int pods = COUNT.matcher(digits).matches() ? Integer.parseInt(digits) : 0;
+    if (pods < 1 || pods > PodGang.MAX_SIZE) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.GANG_SIZE
+              + ": '"
+              + Shapes.shortened(size.get())
+              + "' is no number of pods; write \"1\" to \""
+              + PodGang.MAX_SIZE
+              + "\", in quotes.");
+    }
+    if (containers > 1) {
+      throw RefusedException.wrong(
+          "Annotation "
+              + Names.GANG
+              + ": "
+              + containers
+              + " containers of the pod ask for GPUs; in a gang one container of each pod can.");
+    }
+    return new PodGang(text, pods);
+  }
+
   /** Returns the length of a time in milliseconds; -1: the text is none. */
   private static long millis(String text) {
     try {
@@ -206,6 +258,10 @@ record Annotations(Map<String, String> texts) {
                 + Names.CLASS
                 + ", "
                 + Names.RESUME_WINDOW
+                + ", "
+                + Names.GANG
+                + ", "
+                + Names.GANG_SIZE
                 + " and "
                 + Names.CLAIMS
                 + ".");

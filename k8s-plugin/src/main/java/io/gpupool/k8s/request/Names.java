@@ -27,6 +27,12 @@ public final class Names {
   /** Annotation: how long the pod's programs outlive a broken connection, such as {@code 5m}. */
   public static final String RESUME_WINDOW = PREFIX + "resume-window";
 
+  /** Annotation: the name of the gang with which the pod gets its lease, or waits. */
+  public static final String GANG = PREFIX + "gang";
+
+  /** Annotation: the number of pods of the gang. */
+  public static final String GANG_SIZE = PREFIX + "gang-size";
+
   /** Annotation of pods that use claims of dynamic resource allocation: {@code true}. */
   public static final String CLAIMS = PREFIX + "claims";
 

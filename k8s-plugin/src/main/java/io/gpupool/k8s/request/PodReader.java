@@ -67,11 +67,13 @@ public final class PodReader {
     int[] priority = {0};
     LeaseClass[] leaseClass = {LeaseClass.BATCH};
     @Nullable Long[] resumeWindowMillis = {null};
+    @Nullable PodGang[] gang = {null};
     if (!asked.isEmpty()) {
       collect(() -> select.putAll(annotations.select(warnings)));
       collect(() -> priority[0] = annotations.priority());
       collect(() -> leaseClass[0] = annotations.leaseClass());
       collect(() -> resumeWindowMillis[0] = annotations.resumeWindowMillis());
+      collect(() -> gang[0] = annotations.gang(asked.size()));
       collect(() -> annotations.checkNames(names));
     } else if (annotations.wouldAsk() && refusals.isEmpty()) {
       warn("annotations ask for no GPU by themselves; write " + Names.GPU + " in a container");
@@ -79,7 +81,8 @@ public final class PodReader {
     PodRequest request =
         asked.isEmpty()
             ? PodRequest.NOTHING
-            : new PodRequest(asked, select, priority[0], leaseClass[0], resumeWindowMillis[0]);
+            : new PodRequest(
+                asked, select, priority[0], leaseClass[0], resumeWindowMillis[0], gang[0]);
     return new Reading(request, refusals, shortened(), kept, touched, commands);
   }
 

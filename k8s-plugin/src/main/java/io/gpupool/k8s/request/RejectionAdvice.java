@@ -28,7 +28,9 @@ public enum RejectionAdvice {
           Map.entry("tenant", Names.TENANT),
           Map.entry("priority", Names.PRIORITY),
           Map.entry("class", Names.CLASS),
-          Map.entry("resume_window_millis", Names.RESUME_WINDOW));
+          Map.entry("resume_window_millis", Names.RESUME_WINDOW),
+          Map.entry("gang.name", Names.GANG),
+          Map.entry("gang.size", Names.GANG_SIZE));
 
   private final String askForLess;
 
@@ -64,7 +66,9 @@ public enum RejectionAdvice {
       case OVER_QUOTA -> "; it waits for other pods of the tenant to end";
       case PRIORITY_TOO_HIGH -> "; lower " + Names.PRIORITY;
       case SERVERS_DRAINING -> "; wait for other GPUs, or have an admin uncordon the node";
+      case GANG_NO_CAPACITY -> "; " + askForLess + " or wait";
       case INVALID_FIELD,
+          GANG_INCOMPLETE,
           KEPT_FOR_EARLIER,
           EMPTY_POOL,
           NO_PARTITION,

@@ -56,6 +56,9 @@ final class RequestForm {
     if (request.resumeWindowMillis() != null) {
       root.put("resumeWindowMillis", request.resumeWindowMillis());
     }
+    if (request.gang() != null) {
+      root.putObject("gang").put("name", request.gang().name()).put("size", request.gang().size());
+    }
     return root.toString();
   }
 
@@ -71,7 +74,8 @@ final class RequestForm {
   }
 
   private static PodRequest request(JsonNode root) {
-    requireOnly(root, Set.of("containers", "select", "priority", "class", "resumeWindowMillis"));
+    requireOnly(
+        root, Set.of("containers", "select", "priority", "class", "resumeWindowMillis", "gang"));
     Map<String, GpuRequest> containers = new LinkedHashMap<>();
     JsonNode asked = root.path("containers");
     require(asked.isObject() && !asked.isEmpty());
@@ -94,7 +98,17 @@ final class RequestForm {
         root.has("class")
             ? LeaseClass.of(root.path("class").asText()).orElseThrow(IllegalArgumentException::new)
             : LeaseClass.BATCH;
-    return new PodRequest(containers, select, priority, leaseClass, resumeWindow(root));
+    return new PodRequest(containers, select, priority, leaseClass, resumeWindow(root), gang(root));
+  }
+
+  private static @Nullable PodGang gang(JsonNode root) {
+    if (!root.has("gang")) {
+      return null;
+    }
+    JsonNode gang = root.path("gang");
+    requireOnly(gang, Set.of("name", "size"));
+    require(gang.path("name").isTextual());
+    return new PodGang(gang.path("name").textValue(), integer(gang.path("size")));
   }
 
   private static @Nullable Long resumeWindow(JsonNode root) {

@@ -21,12 +21,14 @@ class PodRequestTest {
     containers.put("main", fraction("0.12500", 3));
     containers.put("other", new GpuRequest(1, new Size.Memory(8 * GIBIBYTE), 30));
     PodRequest request =
-        new PodRequest(containers, Map.of("cc>", "8.0"), -5, LeaseClass.LATENCY, 0L);
+        new PodRequest(
+            containers, Map.of("cc>", "8.0"), -5, LeaseClass.LATENCY, 0L, new PodGang("train", 2));
     assertThat(request.toJson())
         .isEqualTo(
             "{\"containers\":{\"main\":{\"gpus\":3,\"fraction\":0.125},\"other\":{\"gpus\":1,"
                 + "\"memoryBytes\":8589934592,\"computePercent\":30}},\"select\":{\"cc>\":\"8.0\"},"
-                + "\"priority\":-5,\"class\":\"latency\",\"resumeWindowMillis\":0}");
+                + "\"priority\":-5,\"class\":\"latency\",\"resumeWindowMillis\":0,"
+                + "\"gang\":{\"name\":\"train\",\"size\":2}}");
     assertThat(PodRequest.parse(request.toJson())).contains(request);
   }
 

@@ -38,6 +38,8 @@ class RejectionAdviceTest {
         "TOKEN_REVOKED       | \"\"",
         "NOT_RECORDED        | \"\"",
         "NOT_SCHEDULED_YET   | \"\"",
+        "GANG_INCOMPLETE     | \"\"",
+        "GANG_NO_CAPACITY    | ; lower gpupool.io/gpu or wait",
         "KIND_NOT_SET        | \"\"",
       })
   void text_ofEachKind_namesResourcesAndAnnotations(KindCase kind, String advice) {

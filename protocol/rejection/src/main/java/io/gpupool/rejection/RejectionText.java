@@ -4,6 +4,8 @@ package io.gpupool.rejection;
 import io.gpupool.control.v1.Refused;
 import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.control.v1.RejectionReason.Cancelled;
+import io.gpupool.control.v1.RejectionReason.GangIncomplete;
+import io.gpupool.control.v1.RejectionReason.GangNoCapacity;
 import io.gpupool.control.v1.RejectionReason.NoCapacity;
 import io.gpupool.control.v1.RejectionReason.OverQuota;
 import io.gpupool.control.v1.RejectionReason.QueueFull;
@@ -73,6 +75,8 @@ public final class RejectionText {
       case TOKEN_REVOKED -> "the token was revoked while the request waited";
       case NOT_RECORDED -> "the server cannot grant it: " + reason.getNotRecorded().getProblem();
       case NOT_SCHEDULED_YET -> "it has not been scheduled yet";
+      case GANG_INCOMPLETE -> gang(reason.getGangIncomplete());
+      case GANG_NO_CAPACITY -> gang(reason.getGangNoCapacity());
       case EMPTY_POOL -> "the pool has no GPUs";
       case NO_MATCH ->
           "no GPU matches; the pool has for example "
@@ -89,6 +93,27 @@ public final class RejectionText {
       case TOO_FEW_GPUS -> tooFew(reason.getTooFewGpus());
       case KIND_NOT_SET -> "the pool gives a reason that this version does not know";
     };
+  }
+
+  private static String gang(GangIncomplete gang) {
+    return "gang '"
+        + gang.getGang()
+        + "' gets its "
+        + gang.getSize()
+        + " leases together, and "
+        + gang.getMembers()
+        + (gang.getMembers() == 1 ? " of them has" : " of them have")
+        + " been asked for";
+  }
+
+  private static String gang(GangNoCapacity gang) {
+    return "gang '"
+        + gang.getGang()
+        + "' gets "
+        + gang.getLeases()
+        + " leases together, and there is room for "
+        + gang.getFitting()
+        + " of them";
   }
 
   private static String noCapacity(NoCapacity reason) {

@@ -4,6 +4,8 @@ package io.gpupool.rejection;
 import io.gpupool.control.v1.RejectionReason;
 import io.gpupool.control.v1.RejectionReason.Cancelled;
 import io.gpupool.control.v1.RejectionReason.EmptyPool;
+import io.gpupool.control.v1.RejectionReason.GangIncomplete;
+import io.gpupool.control.v1.RejectionReason.GangNoCapacity;
 import io.gpupool.control.v1.RejectionReason.GpuPart;
 import io.gpupool.control.v1.RejectionReason.InvalidField;
 import io.gpupool.control.v1.RejectionReason.KeptForEarlier;
@@ -73,6 +75,16 @@ public final class RejectionSamples {
               .build();
       case SERVERS_DRAINING ->
           reason.setServersDraining(ServersDraining.newBuilder().setExample(GPU)).build();
+      case GANG_INCOMPLETE ->
+          reason
+              .setGangIncomplete(
+                  GangIncomplete.newBuilder().setGang("train").setSize(2).setMembers(1))
+              .build();
+      case GANG_NO_CAPACITY ->
+          reason
+              .setGangNoCapacity(
+                  GangNoCapacity.newBuilder().setGang("train").setLeases(4).setFitting(3))
+              .build();
       case KEPT_FOR_EARLIER ->
           reason.setKeptForEarlier(KeptForEarlier.newBuilder().setRequest("Q2")).build();
       case OVER_QUOTA ->

@@ -47,6 +47,9 @@ class RejectionTextTest {
         "TOKEN_REVOKED       | the token was revoked while the request waited",
         "NOT_RECORDED        | the server cannot grant it: the disk is full",
         "NOT_SCHEDULED_YET   | it has not been scheduled yet",
+        "GANG_INCOMPLETE     | gang 'train' gets its 2 leases together, and 1 of them has been asked"
+            + " for",
+        "GANG_NO_CAPACITY    | gang 'train' gets 4 leases together, and there is room for 3 of them",
         "KIND_NOT_SET        | the pool gives a reason that this version does not know",
       })
   void of_eachKind_isASentence(KindCase kind, String sentence) {

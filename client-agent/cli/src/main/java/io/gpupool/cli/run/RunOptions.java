@@ -7,11 +7,13 @@ import io.gpupool.cli.SecurityOptions;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.lease.LeaseOptions;
+import io.gpupool.control.v1.Gang;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -73,6 +75,33 @@ public final class RunOptions {
       paramLabel = "NUMBER",
       description = "who goes first of those who wait, -1000 to 1000 (default: 0)")
   private @Nullable Integer priority;
+
+  @ArgGroup(exclusive = false)
+  private @Nullable GangOptions gang;
+
+  /** The gang of the lease. */
+  private static final class GangOptions {
+    @Option(
+        names = "--gang",
+        paramLabel = "NAME",
+        required = true,
+        description = {
+          "get the lease together with the others of this gang of the tenant, or wait; with",
+          "--gang-size and --wait"
+        })
+    private String name = "";
+
+    @Option(
+        names = "--gang-size",
+        paramLabel = "LEASES",
+        required = true,
+        description = "the number of leases of the gang, the same for all of them")
+    private int size;
+
+    private Gang gang() {
+      return Gang.newBuilder().setName(name).setSize(size).build();
+    }
+  }
 
   @Option(
       names = "--gpus",
@@ -145,7 +174,7 @@ public final class RunOptions {
     return LeaseOptions.from(name -> Optional.ofNullable(values.get(name)))
         .with(
             new LeaseOptions.Placement(select, partition, spread, oneServer),
-            new LeaseOptions.Waiting(wait, priority),
+            new LeaseOptions.Waiting(wait, priority, gang == null ? null : gang.gang()),
             hard)
         .orElse(Environment.wish());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client.lease;
 
+import io.gpupool.control.v1.Gang;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseClass;
 import io.gpupool.control.v1.LeaseRequest;
@@ -36,7 +37,7 @@ public record LeaseOptions(
       new LeaseOptions(
           new Part(null, null, null, null),
           new Placement(Map.of(), null, false, false),
-          new Waiting(null, null),
+          new Waiting(null, null, null),
           false,
           null,
           new Limits(null, null, null, null));
@@ -107,10 +108,13 @@ public record LeaseOptions(
     }
   }
 
-  /** The longest wait for room, and the priority in the queue. */
-  public record Waiting(@Nullable String limit, @Nullable Integer priority) {
+  /** The longest wait for room, the priority in the queue, and the gang of the lease. */
+  public record Waiting(@Nullable String limit, @Nullable Integer priority, @Nullable Gang gang) {
     private Waiting orElse(Waiting other) {
-      return new Waiting(firstOf(limit, other.limit), firstOf(priority, other.priority));
+      return new Waiting(
+          firstOf(limit, other.limit),
+          firstOf(priority, other.priority),
+          firstOf(gang, other.gang));
     }
 
     private void addTo(LeaseRequest.Builder request) {
@@ -119,6 +123,9 @@ public record LeaseOptions(
       }
       if (priority != null) {
         request.setPriority(priority);
+      }
+      if (gang != null) {
+        request.setGang(gang);
       }
     }
   }

@@ -2,6 +2,7 @@
 package io.gpupool.k8s.controller.lease;
 
 import io.gpupool.client.lease.GpuSelectors;
+import io.gpupool.control.v1.Gang;
 import io.gpupool.control.v1.Holder;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.PodRef;
@@ -78,6 +79,13 @@ public final class LeaseRequests {
     }
     if (asked.resumeWindowMillis() != null) {
       request.setResumeWindowMillis(asked.resumeWindowMillis());
+    }
+    if (asked.gang() != null) {
+      // Tenants can have several namespaces.
+      request.setGang(
+          Gang.newBuilder()
+              .setName(pod.namespace() + "/" + asked.gang().name())
+              .setSize(asked.gang().size()));
     }
     return request.build();
   }

@@ -6,11 +6,13 @@ import static io.gpupool.control.v1.LeaseClass.LEASE_CLASS_LATENCY;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.client.lease.GpuSelectors;
+import io.gpupool.control.v1.Gang;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.k8s.controller.options.ControllerOptions;
 import io.gpupool.k8s.controller.pod.PodKey;
 import io.gpupool.k8s.request.GpuRequest;
 import io.gpupool.k8s.request.LeaseClass;
+import io.gpupool.k8s.request.PodGang;
 import io.gpupool.k8s.request.PodRequest;
 import java.math.BigDecimal;
 import java.util.List;
@@ -30,10 +32,20 @@ class LeaseRequestsTest {
   }
 
   private LeaseRequest of(LeaseClass leaseClass, @Nullable Long resumeWindowMillis) {
+    return of(leaseClass, resumeWindowMillis, null);
+  }
+
+  private LeaseRequest of(
+      LeaseClass leaseClass, @Nullable Long resumeWindowMillis, @Nullable PodGang gang) {
     return requests.of(
         new PodKey("uid-1", "team", "serve"),
         new PodRequest(
-            Map.of("main", HALF), Map.of("model", "*H100*"), 0, leaseClass, resumeWindowMillis),
+            Map.of("main", HALF),
+            Map.of("model", "*H100*"),
+            0,
+            leaseClass,
+            resumeWindowMillis,
+            gang),
         new RequiredLease("main", HALF, List.of("main"), true, true),
         "team",
         5);
@@ -52,6 +64,13 @@ class LeaseRequestsTest {
   void request_isOfThePodsClass() {
     assertThat(of(LeaseClass.BATCH).getClass_()).isEqualTo(LEASE_CLASS_BATCH);
     assertThat(of(LeaseClass.LATENCY).getClass_()).isEqualTo(LEASE_CLASS_LATENCY);
+  }
+
+  @Test
+  void request_isOfThePodsGangInItsNamespace() {
+    assertThat(of(LeaseClass.BATCH).hasGang()).isFalse();
+    assertThat(of(LeaseClass.BATCH, null, new PodGang("train", 2)).getGang())
+        .isEqualTo(Gang.newBuilder().setName("team/train").setSize(2).build());
   }
 
   @Test

@@ -29,6 +29,11 @@ public final class LeaseSecret {
 
   /** What the pool remembers of a secret, and tells it by. */
   public record Hash(ByteString sha256) {
+    /** The hash of a secret from its hexadecimal digits. */
+    public static Hash of(TokenHash digits) {
+      return new Hash(ByteString.copyFrom(HexFormat.of().parseHex(digits.text())));
+    }
+
     /** Compares in a time that does not depend on where the secrets differ. */
     public boolean matches(String offered) {
       return MessageDigest.isEqual(sha256.toByteArray(), digest(offered));

@@ -95,7 +95,8 @@ final class LeaseForm {
             .setPriority(grant.precedence().priority())
             .setClass_(grant.leaseClass() == LeaseClass.BATCH ? "" : grant.leaseClass().text())
             .setEnding(grant.isEnding())
-            .setEndReason(Objects.requireNonNullElse(grant.ending(), ""));
+            .setEndReason(Objects.requireNonNullElse(grant.ending(), ""))
+            .setGang(Objects.requireNonNullElse(grant.owner().gang(), ""));
     grant.pod().ifPresent(pod -> record.setPod(pod(pod)));
     for (GrantRecord.PartRecord part : grant.parts()) {
       record.addParts(part(part));
@@ -171,7 +172,8 @@ final class LeaseForm {
             new HolderName(
                 record.getHost(), record.getPid(), record.getProgram(), record.getUser()),
             record.getTenant(),
-            record.hasPod() ? pod(record.getPod()) : null),
+            record.hasPod() ? pod(record.getPod()) : null,
+            named(record.getGang())),
         token(record.getToken()),
         record.getPartsList().stream().map(LeaseForm::part).toList(),
         record.getGrantedAtMillis(),

@@ -27,6 +27,10 @@ public final class LeaseRequestValidator {
   private static final int MAX_SELECTORS = 16;
   private static final int MAX_SELECTOR_LENGTH = 128;
   private static final int MAX_TENANT_LENGTH = 64;
+
+  /** Long enough for a namespace and a name of Kubernetes. */
+  private static final int MAX_GANG_LENGTH = 320;
+
   private static final int MAX_PRIORITY = 1000;
   private static final long MAX_WAIT_MILLIS = 30L * 24 * 3600 * 1000;
   private static final double MIN_FRACTION = 0.01;
@@ -90,10 +94,39 @@ public final class LeaseRequestValidator {
         request.getPriority(),
         request.getWaitMillis(),
         new LeaseOwner(
-            HolderName.of(request.getHolder()), tenant(request, principal), pod(request)),
+            HolderName.of(request.getHolder()),
+            tenant(request, principal),
+            pod(request),
+            request.hasGang() ? request.getGang().getName() : null),
         principal,
         limits(request),
-        leaseClass(request));
+        leaseClass(request),
+        gang(request));
+  }
+
+  private static @Nullable Gang gang(LeaseRequest request) throws InvalidFieldException {
+    if (!request.hasGang()) {
+      return null;
+    }
+    String name = request.getGang().getName();
+    require(
+        !name.isEmpty() && name.length() <= MAX_GANG_LENGTH && HolderName.plain(name).equals(name),
+        "gang.name",
+        shown(name),
+        "1 to " + MAX_GANG_LENGTH + " printable characters");
+    int size = request.getGang().getSize();
+    int maxSize = Gang.maxSize(Math.max(1, request.getGpus()));
+    require(
+        size >= 1 && size <= maxSize,
+        "gang.size",
+        Integer.toUnsignedString(size),
+        "1 to " + maxSize + " for leases of as many GPUs");
+    require(
+        request.getWaitMillis() > 0,
+        "wait_millis",
+        "0 for a lease of a gang",
+        "a time to wait for the others of the gang");
+    return new Gang(name, size);
   }
 
   private static LeaseLimits limits(LeaseRequest request) throws InvalidFieldException {

@@ -8,6 +8,7 @@ import io.gpupool.server.identity.Principal;
 import io.gpupool.server.limits.LeaseLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A checked request for a lease.
@@ -19,6 +20,7 @@ import java.util.Optional;
  * @param principal the caller that asks
  * @param limits the limits at which the lease ends by itself
  * @param leaseClass the use that its programs make of a GPU's time
+ * @param gang the gang with which it is granted; null: it is granted by itself
  */
 public record LeaseSpec(
     GpuRequirements requirements,
@@ -27,7 +29,19 @@ public record LeaseSpec(
     LeaseOwner owner,
     Principal principal,
     LeaseLimits limits,
-    LeaseClass leaseClass) {
+    LeaseClass leaseClass,
+    @Nullable Gang gang) {
+  public LeaseSpec(
+      GpuRequirements requirements,
+      int priority,
+      long waitMillis,
+      LeaseOwner owner,
+      Principal principal,
+      LeaseLimits limits,
+      LeaseClass leaseClass) {
+    this(requirements, priority, waitMillis, owner, principal, limits, leaseClass, null);
+  }
+
   public LeaseSpec(
       GpuRequirements requirements,
       int priority,

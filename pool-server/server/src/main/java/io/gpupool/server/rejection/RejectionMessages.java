@@ -31,6 +31,10 @@ final class RejectionMessages {
       case RejectionReason.NotRecorded(String problem) ->
           message.getNotRecordedBuilder().setProblem(problem);
       case RejectionReason.NotScheduledYet early -> message.getNotScheduledYetBuilder();
+      case RejectionReason.GangIncomplete(String gang, int size, int members) ->
+          message.getGangIncompleteBuilder().setGang(gang).setSize(size).setMembers(members);
+      case RejectionReason.GangNoCapacity(String gang, int leases, int fitting) ->
+          message.getGangNoCapacityBuilder().setGang(gang).setLeases(leases).setFitting(fitting);
       case RejectionReason.EmptyPool empty -> message.getEmptyPoolBuilder();
       case RejectionReason.NoMatch none ->
           message

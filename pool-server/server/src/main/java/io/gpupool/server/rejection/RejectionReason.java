@@ -118,6 +118,21 @@ public sealed interface RejectionReason {
   record NotScheduledYet() implements RejectionReason {}
 
   /**
+   * Leases of the gang have not been asked for yet.
+   *
+   * @param members how many of its {@code size} leases were granted or are asked for
+   */
+  record GangIncomplete(String gang, int size, int members) implements RejectionReason {}
+
+  /**
+   * There is no room for all leases of the gang.
+   *
+   * @param leases how many are to be granted
+   * @param fitting how many of them could be granted now
+   */
+  record GangNoCapacity(String gang, int leases, int fitting) implements RejectionReason {}
+
+  /**
    * A GPU, or a part of one.
    *
    * @param partition of the GPU; empty: none
@@ -178,6 +193,8 @@ public sealed interface RejectionReason {
       case QueueFull full -> Cause.CAUSE_NO_CAPACITY;
       case NotRecorded failed -> Cause.CAUSE_NO_CAPACITY;
       case NotScheduledYet early -> Cause.CAUSE_NO_CAPACITY;
+      case GangIncomplete incomplete -> Cause.CAUSE_NO_CAPACITY;
+      case GangNoCapacity none -> Cause.CAUSE_NO_CAPACITY;
     };
   }
 

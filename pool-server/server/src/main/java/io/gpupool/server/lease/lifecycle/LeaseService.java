@@ -10,6 +10,7 @@ import io.gpupool.server.lease.model.LeaseHold;
 import io.gpupool.server.lease.model.LeaseState;
 import io.gpupool.server.lease.model.LeasedSession;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.store.NewLease;
 import io.gpupool.server.lease.usage.FormerUsage;
 import io.gpupool.server.lease.usage.GpuScheduleTable;
 import io.gpupool.server.metrics.Metric;
@@ -26,7 +27,6 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -56,8 +56,8 @@ public final class LeaseService {
   /** Leases that have other GPUs now, as long as workers of them are alive here. */
   private final Set<Lease> leaving = new HashSet<>();
 
-  /** A lease that is being recorded; a look at the records may find it already. */
-  private @Nullable LeaseId pendingGrant;
+  /** Leases that are being recorded; a look at the records may find them already. */
+  private final Set<LeaseId> pendingGrants = new HashSet<>();
 
   private Consumer<Lease> ending = lease -> {};
 
@@ -140,7 +140,7 @@ public final class LeaseService {
    * this server's GPUs or held here.
    */
   public void adopt(LeaseId id) {
-    if (!leases.containsKey(id) && !Objects.equals(pendingGrant, id)) {
+    if (!leases.containsKey(id) && !pendingGrants.contains(id)) {
       intake.adopt(id);
     }
   }
@@ -183,7 +183,7 @@ public final class LeaseService {
 
   /** A lease on other servers' GPUs, as this one sees it without taking it in. */
   Optional<Lease> remote(LeaseId id) {
-    return Objects.equals(pendingGrant, id) ? Optional.empty() : intake.remote(id);
+    return pendingGrants.contains(id) ? Optional.empty() : intake.remote(id);
   }
 
   /**
@@ -202,27 +202,65 @@ public final class LeaseService {
       LeaseHold hold,
       @Nullable String queueKey)
       throws IOException, RefusedException {
-    if (leases.size() >= MAX_LEASES) {
-      throw new IOException("it has " + MAX_LEASES + " leases");
+    LeaseGrant grant = new LeaseGrant(spec, parts, secret.hash(), queueKey, store.server(), hold);
+    return new GrantedLease(grantTogether(List.of(grant)).getFirst(), secret);
+  }
+
+  /**
+   * Makes leases of parts that are free, all by one commit or none. Those of clients at other
+   * servers are held there, as soon as these servers see the commit.
+   *
+   * @return the leases of this server's clients, in their order
+   * @throws IOException if the server cannot, for want of files or disk
+   * @throws RefusedException if parts are not free any more, or the tenant may not
+   */
+  public List<Lease> grantTogether(List<LeaseGrant> grants) throws IOException, RefusedException {
+    if (leases.size() + grants.size() > MAX_LEASES) {
+      throw new IOException("it has " + leases.size() + " of at most " + MAX_LEASES + " leases");
     }
-    LeaseId id = store.nextId();
-    GrantRecord record = store.record(spec, secret.hash(), parts);
-    Lease lease = factory.make(id, record, parts);
-    pendingGrant = id;
+    List<NewLease> recorded = new ArrayList<>();
+    Map<Lease, LeaseHold> held = new LinkedHashMap<>();
     try {
-      store.grant(id, record, parts, spec.principal(), queueKey);
-    } catch (StateException | RefusedException | RuntimeException e) {
-      lease.closeUsage();
+      for (LeaseGrant grant : grants) {
+        LeaseId id = store.nextId();
+        GrantRecord record = store.record(grant.spec(), grant.secret(), grant.parts());
+        if (grant.hold() != null) {
+          held.put(factory.make(id, record, grant.parts()), grant.hold());
+          pendingGrants.add(id);
+        }
+        recorded.add(
+            new NewLease(
+                id,
+                record,
+                grant.parts(),
+                grant.spec().principal(),
+                grant.queueKey(),
+                grant.server()));
+      }
+      store.grant(recorded);
+    } catch (IOException | RefusedException | RuntimeException e) {
+      held.keySet().forEach(Lease::closeUsage);
       throw e;
     } finally {
-      pendingGrant = null;
+      pendingGrants.clear();
     }
-    lease.startAtHolderRevision(store.holderRevision(id));
+    held.forEach(this::begin);
+    return List.copyOf(held.keySet());
+  }
+
+  private void begin(Lease lease, LeaseHold hold) {
+    lease.startAtHolderRevision(store.holderRevision(lease.id()));
     lease.add(hold);
     add(lease);
     metrics.add(Metric.LEASES_GRANTED, 1, lease.tenant());
-    LeaseLog.info(lease).log("lease {} granted to {}: {}", id, spec.holder(), Part.describe(parts));
-    return new GrantedLease(lease, secret);
+    LeaseLog.info(lease)
+        .log(
+            "lease {} granted to {}: {}", lease.id(), lease.holder(), Part.describe(lease.parts()));
+  }
+
+  /** Whether the records say that the holder of a lease is connected to this server. */
+  public boolean isHolderHere(Lease lease) {
+    return store.holderServer(lease.id(), lease.topology().home()).equals(store.server());
   }
 
   /** Has a stream keep a lease alive. */

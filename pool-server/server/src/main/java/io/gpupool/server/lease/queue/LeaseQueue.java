@@ -125,7 +125,7 @@ public final class LeaseQueue {
         spec,
         client,
         identity,
-        (entry, parts) -> dispatcher.grantLease(entry, client, parts));
+        (entry, parts) -> dispatcher.grants().grantLease(entry, client, parts));
   }
 
   /**
@@ -321,9 +321,22 @@ public final class LeaseQueue {
     }
     if (queue.isRecorded(identity)) {
       answers.redirect(entry, "it goes on at another server");
+      return;
+    }
+    Optional<GrantedLease> granted = grantedWithGang(entry, identity);
+    if (granted.isPresent() && entry.client() instanceof QueueClient client) {
+      leases.hold(granted.get().lease(), client.hold());
+      dispatcher.grants().tell(entry, client, granted.get());
     } else {
       answers.refuse(entry, new RejectionReason.Cancelled("", ""));
     }
+  }
+
+  /** The lease that another server has granted with those of its gang to a client of this one. */
+  private Optional<GrantedLease> grantedWithGang(QueueEntry entry, RequestIdentity identity) {
+    return entry.spec().gang() == null
+        ? Optional.empty()
+        : finder.find(identity.secret()).filter(granted -> leases.isHolderHere(granted.lease()));
   }
 
   /** Has all clients that can ask another server, since this one can grant nothing. */

@@ -3,33 +3,21 @@ package io.gpupool.server.lease.queue;
 
 import io.gpupool.runtime.Timers;
 import io.gpupool.server.capacity.Capacity;
-import io.gpupool.server.identity.LeaseSecret;
-import io.gpupool.server.lease.lifecycle.GrantedLease;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.queue.QueueScheduler.Decision;
 import io.gpupool.server.placement.Placement.Part;
-import io.gpupool.server.rejection.RefusedException;
-import io.gpupool.server.rejection.RejectionReason;
-import io.gpupool.server.state.StateException;
 import io.gpupool.server.tenant.Tenants;
-import java.io.IOException;
-import java.security.SecureRandom;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A dispatcher of the queue: has the scheduler decide, then grants, refuses and tells clients their
  * places. Owned by the control thread.
  */
 final class QueueDispatcher {
-  /** After another server was quicker. */
-  private static final long AGAIN_MILLIS = 50;
-
   /** Many requests that come and go at this time are looked at together. */
   private static final int CROWD = QueueEntry.FRONT;
 
@@ -38,17 +26,15 @@ final class QueueDispatcher {
   /** So that looking at a long queue takes a small part of the control thread's time. */
   private static final int LOOKED_AT_IN_A_MILLI = 32;
 
-  private static final Logger LOG = LoggerFactory.getLogger(QueueDispatcher.class);
-
   private final QueuePlaces places;
   private final @Nullable SharedQueue shared;
   private final QueueAnswers answers;
+  private final QueueGrants grants;
   private final LeaseService leases;
   private final Capacity capacity;
   private final Tenants tenants;
   private final Timers timers;
   private final QueueExplainer explainer;
-  private final SecureRandom random = new SecureRandom();
   private boolean isPlanned;
 
   QueueDispatcher(
@@ -67,6 +53,7 @@ final class QueueDispatcher {
     this.capacity = capacity;
     this.tenants = tenants;
     this.timers = timers;
+    grants = new QueueGrants(places, shared, answers, leases, timers, this::dispatch);
     explainer = new QueueExplainer(capacity, leases, planner);
   }
 
@@ -95,6 +82,11 @@ final class QueueDispatcher {
     }
   }
 
+  /** The grants that follow from its decisions. */
+  QueueGrants grants() {
+    return grants;
+  }
+
   /** Grants what can be granted, in the order of the queue, and notes the places of the rest. */
   void dispatch() {
     List<QueuedRequest> waiting = new ArrayList<>();
@@ -109,7 +101,7 @@ final class QueueDispatcher {
       Optional<QueueEntry> here = places.find(decision.request().number());
       if (here.isEmpty()) {
         // The server at which it waits grants it.
-        place += decision instanceof Decision.Grant ? 0 : 1;
+        place += isGrant(decision) ? 0 : 1;
         QueuePosition position = position(decision, Math.max(1, place));
         if (shared != null) {
           shared.put(position);
@@ -118,7 +110,9 @@ final class QueueDispatcher {
       }
       QueueEntry entry = here.get();
       if (decision instanceof Decision.Grant(QueuedRequest request, List<Part> parts)) {
-        grant(entry, parts);
+        grants.grant(entry, parts);
+      } else if (decision instanceof Decision.GrantGang gang) {
+        grants.grantGang(gang);
       } else if (isHopeless(decision, entry)) {
         remove(entry);
         answers.refuse(entry, explainer.reason(decision, entry.spec(), Math.max(1, place)));
@@ -144,7 +138,17 @@ final class QueueDispatcher {
   private List<Decision> decide(List<QueuedRequest> waiting) {
     return waiting.isEmpty()
         ? List.of()
-        : QueueScheduler.decide(waiting, capacity.snapshot(), tenants.budgets(), timers.nowNanos());
+        : QueueScheduler.decide(waiting, pool(waiting), timers.nowNanos());
+  }
+
+  private QueueScheduler.Pool pool(List<QueuedRequest> waiting) {
+    boolean hasGangs = waiting.stream().anyMatch(request -> request.gang().isPresent());
+    return new QueueScheduler.Pool(
+        capacity.snapshot(), tenants.budgets(), hasGangs ? leases.store().countByGang() : Map.of());
+  }
+
+  private static boolean isGrant(Decision decision) {
+    return decision instanceof Decision.Grant || decision instanceof Decision.GrantGang;
   }
 
   private QueuePosition position(Decision decision, int place) {
@@ -160,6 +164,9 @@ final class QueueDispatcher {
       case Decision.Unsatisfiable never -> !mayMissServers(entry);
       case Decision.OverQuota over -> over.isForever();
       case Decision.Grant grant -> false;
+      case Decision.GrantGang gang -> false;
+      case Decision.GangIncomplete incomplete -> false;
+      case Decision.GangNoCapacity noCapacity -> false;
       case Decision.NoCapacity noCapacity -> false;
       case Decision.Reserved reserved -> false;
     };
@@ -170,44 +177,5 @@ final class QueueDispatcher {
     return shared != null
         && shared.mayMissServers()
         && entry.identity().filter(RequestIdentity::isResumed).isPresent();
-  }
-
-  private void grant(QueueEntry entry, List<Part> parts) {
-    places.take(entry);
-    try {
-      entry.take(parts);
-    } catch (RefusedException e) {
-      refused(entry, e);
-    } catch (StateException e) {
-      LOG.warn("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      answers.redirect(entry, String.valueOf(e.getMessage()));
-    } catch (IOException e) {
-      LOG.error("request {} cannot be granted: {}", entry.id(), e.getMessage());
-      answers.refuse(entry, new RejectionReason.NotRecorded(String.valueOf(e.getMessage())));
-    }
-  }
-
-  /** Grants a lease to a client. */
-  void grantLease(QueueEntry entry, QueueClient client, List<Part> parts)
-      throws RefusedException, StateException, IOException {
-    LeaseSecret secret =
-        entry.identity().map(RequestIdentity::secret).orElseGet(() -> LeaseSecret.random(random));
-    GrantedLease granted =
-        leases.grant(entry.spec(), parts, secret, client.hold(), entry.recordedKey().orElse(null));
-    entry.cancelLimit();
-    leases.metrics().waited(Duration.ofNanos(entry.waitedNanos(timers.nowNanos())));
-    client.granted(granted);
-  }
-
-  private void refused(QueueEntry entry, RefusedException e) {
-    if (e.why() == RefusedException.Why.CHANGED && entry.spec().waitMillis() > 0) {
-      places.put(entry);
-      timers.after(AGAIN_MILLIS, this::dispatch);
-    } else {
-      answers.refuse(
-          entry,
-          e.reason()
-              .orElseGet(() -> new RejectionReason.NotRecorded(String.valueOf(e.getMessage()))));
-    }
   }
 }

@@ -19,6 +19,11 @@ record QueueExplainer(Capacity capacity, LeaseService leases, MovePlanner planne
   RejectionReason reason(Decision decision, LeaseSpec spec, int place) {
     return switch (decision) {
       case Decision.Grant grant -> new RejectionReason.NotScheduledYet();
+      case Decision.GrantGang gang -> new RejectionReason.NotScheduledYet();
+      case Decision.GangIncomplete(var request, String gang, int size, int members) ->
+          new RejectionReason.GangIncomplete(gang, size, members);
+      case Decision.GangNoCapacity(var request, String gang, int leases, int fitting) ->
+          new RejectionReason.GangNoCapacity(gang, leases, fitting);
       case Decision.NoCapacity noCapacity -> noCapacity(noCapacity, spec, place);
       case Decision.Reserved reserved -> new RejectionReason.KeptForEarlier(reserved.first().id());
       case Decision.OverQuota over -> over.reason();

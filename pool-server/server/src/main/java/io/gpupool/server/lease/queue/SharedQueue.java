@@ -2,7 +2,11 @@
 package io.gpupool.server.lease.queue;
 
 import io.gpupool.runtime.Timers;
+import io.gpupool.server.identity.LeaseSecret;
+import io.gpupool.server.identity.TokenHash;
+import io.gpupool.server.lease.lifecycle.LeaseGrant;
 import io.gpupool.server.lease.store.QueueStore;
+import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.QueueRecord;
 import io.gpupool.server.rejection.RejectionReason;
@@ -76,6 +80,31 @@ final class SharedQueue {
             LOG.debug("request {} is forgotten later: {}", entry.id(), e.getMessage());
           }
         });
+  }
+
+  /**
+   * Returns the grant of a request that waits at another server; empty if it does not wait there.
+   */
+  Optional<LeaseGrant> grant(QueuedRequest request, List<Part> parts) {
+    return store
+        .find(request.number())
+        .map(found ->
+            new LeaseGrant(
+                request.spec(),
+                parts,
+                LeaseSecret.Hash.of(new TokenHash(found.getKey())),
+                found.getKey(),
+                found.getValue().server(),
+                null));
+  }
+
+  /** Takes out a request wherever it waits, now or later. */
+  void forget(QueuedRequest request) {
+    try {
+      store.cancel(request.number());
+    } catch (StateException e) {
+      LOG.debug("request {} is forgotten later: {}", request.id(), e.getMessage());
+    }
   }
 
   /** Takes out a request that waits at another server, which tells its client. */

@@ -24,9 +24,9 @@ import java.util.Optional;
  * The part of a transaction that grants a lease. Everything the decision rests on is looked at
  * again, and so becomes a condition of the commit. Owned by the control thread.
  */
-record GrantCommit(Transaction transaction, Members members, String server) {
-  /** A request that is recorded as waiting is granted only if it still waits here. */
-  void dequeue(String key) throws RefusedException {
+record GrantCommit(Transaction transaction, Members members) {
+  /** A request that is recorded as waiting is granted only if it still waits at the same server. */
+  void dequeue(String key, String server) throws RefusedException {
     if (transaction.get(RecordTypes.QUEUE, key).filter(w -> w.server().equals(server)).isEmpty()) {
       throw new RefusedException(
           RefusedException.Why.CHANGED, "its client waits at another server now");
@@ -34,8 +34,13 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     transaction.delete(RecordTypes.QUEUE, key);
   }
 
-  /** Takes the parts, counts them for the tenant, and records the lease and where its holder is. */
-  void grant(LeaseId id, GrantRecord grant, List<Part> parts) throws RefusedException {
+  /**
+   * Takes the parts, counts them for the tenant, and records the lease and where its holder is.
+   *
+   * @param server to which the holder is connected
+   */
+  void grant(LeaseId id, GrantRecord grant, List<Part> parts, String server)
+      throws RefusedException {
     for (Part part : parts) {
       requireServer(part.gpu().server());
     }
@@ -46,9 +51,13 @@ record GrantCommit(Transaction transaction, Members members, String server) {
     }
     count(grant.tenant(), grant.use());
     transaction.put(RecordTypes.GRANTS, id.text(), grant);
-    if (!members.isThis(parts.getFirst().gpu().server())) {
+    if (!isSame(parts.getFirst().gpu().server(), server)) {
       transaction.put(RecordTypes.HOLDS, id.text(), server);
     }
+  }
+
+  private boolean isSame(String one, String other) {
+    return members.isThis(one) ? members.isThis(other) : one.equals(other);
   }
 
   /** Takes a part beside what a lease has, and counts it for nobody. */

@@ -11,6 +11,7 @@ import io.gpupool.server.identity.TokenHash;
 import io.gpupool.server.lease.model.LeaseTopology;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GangKey;
 import io.gpupool.server.records.GrantRecord;
 import io.gpupool.server.records.IdAllocator;
 import io.gpupool.server.records.LeaseSpec;
@@ -21,13 +22,13 @@ import io.gpupool.server.state.StateException;
 import io.gpupool.server.state.Versioned;
 import io.gpupool.server.tenant.Audit;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The records of leases. One commit changes the lease, its holder, the GPUs it is on, what its
@@ -77,25 +78,26 @@ public final class LeaseStore {
   }
 
   /**
-   * Records a lease, where its holder is, and that its request waits no more.
+   * Records leases, where their holders are, and that their requests wait no more.
    *
-   * @param queueKey of the request, if it is recorded as waiting here
-   * @throws RefusedException if anything that the decision rests on has changed
+   * @throws RefusedException if anything that the decision rests on has changed; then none is
+   *     recorded
    */
-  public void grant(
-      LeaseId id,
-      GrantRecord grant,
-      List<Part> parts,
-      Principal principal,
-      @Nullable String queueKey)
-      throws StateException, RefusedException {
+  public void grant(List<NewLease> leases) throws StateException, RefusedException {
     records.update(transaction -> {
-      GrantCommit commit = new GrantCommit(transaction, members, server);
-      if (queueKey != null) {
-        commit.dequeue(queueKey);
+      GrantCommit commit = new GrantCommit(transaction, members);
+      for (NewLease lease : leases) {
+        if (lease.queueKey() != null) {
+          commit.dequeue(lease.queueKey(), lease.server());
+        }
+        commit.grant(lease.id(), lease.record(), lease.parts(), lease.server());
+        audit.note(
+            transaction,
+            lease.principal(),
+            "lease.grant",
+            lease.id().text(),
+            lease.record().holder().toString());
       }
-      commit.grant(id, grant, parts);
-      audit.note(transaction, principal, "lease.grant", id.text(), grant.holder().toString());
     });
   }
 
@@ -163,6 +165,17 @@ public final class LeaseStore {
         .filter(e -> !e.getValue().value().isEnding())
         .map(e -> new LeaseId(e.getKey()))
         .toList();
+  }
+
+  /** How many leases gangs have. Looks at all leases. */
+  public Map<GangKey, Integer> countByGang() {
+    Map<GangKey, Integer> counts = new HashMap<>();
+    forEach((id, record) -> {
+      if (!record.isEnding()) {
+        record.owner().gangKey().ifPresent(gang -> counts.merge(gang, 1, Integer::sum));
+      }
+    });
+    return counts;
   }
 
   public void forEach(BiConsumer<LeaseId, GrantRecord> action) {

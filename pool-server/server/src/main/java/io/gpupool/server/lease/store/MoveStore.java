@@ -99,7 +99,7 @@ public final class MoveStore {
       if (!grant.parts().getFirst().share().equals(move.target().share())) {
         throw changed("lease " + id + " was changed meanwhile");
       }
-      new GrantCommit(transaction, members, "").takeBeside(id, target);
+      new GrantCommit(transaction, members).takeBeside(id, target);
       transaction.put(RecordTypes.MOVES, id.text(), before.map(move::after).orElse(move));
       audit.note(transaction, principal, "lease.move", id.text(), "to " + target.gpu().label());
     });

@@ -44,6 +44,14 @@ public final class QueueStore {
     return records.get(RecordTypes.QUEUE, key).map(Versioned::value);
   }
 
+  /** The key of a request that waits, and its record. */
+  public Optional<Map.Entry<String, QueueRecord>> find(long number) {
+    return records.all(RecordTypes.QUEUE).entrySet().stream()
+        .filter(e -> e.getValue().value().number() == number)
+        .findFirst()
+        .map(e -> Map.entry(e.getKey(), e.getValue().value()));
+  }
+
   /** Whether a request waits at this server. */
   public boolean isHere(String key) {
     return find(key).filter(waiting -> waiting.server().equals(server)).isPresent();
@@ -81,14 +89,13 @@ public final class QueueStore {
 
   /** Forgets a request wherever it waits; the server there sees it. */
   public void cancel(long number) throws StateException {
-    for (Map.Entry<String, Versioned<QueueRecord>> e : records.all(RecordTypes.QUEUE).entrySet()) {
-      if (e.getValue().value().number() == number) {
-        records.update(transaction -> {
-          if (transaction.get(RecordTypes.QUEUE, e.getKey()).isPresent()) {
-            transaction.delete(RecordTypes.QUEUE, e.getKey());
-          }
-        });
-      }
+    Optional<String> key = find(number).map(Map.Entry::getKey);
+    if (key.isPresent()) {
+      records.update(transaction -> {
+        if (transaction.get(RecordTypes.QUEUE, key.get()).isPresent()) {
+          transaction.delete(RecordTypes.QUEUE, key.get());
+        }
+      });
     }
   }
 

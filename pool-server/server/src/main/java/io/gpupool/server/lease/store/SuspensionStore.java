@@ -203,7 +203,7 @@ public final class SuspensionStore {
       }
       transaction.put(
           RecordTypes.SUSPENSIONS, id.text(), before.get().in(Phase.RESUMING).because(""));
-      return new GrantCommit(transaction, members, "").takeAgain(id, grant.get(), part);
+      return new GrantCommit(transaction, members).takeAgain(id, grant.get(), part);
     });
   }
 

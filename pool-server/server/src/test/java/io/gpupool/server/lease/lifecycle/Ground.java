@@ -19,6 +19,7 @@ import io.gpupool.server.lease.move.LeaseMoves;
 import io.gpupool.server.lease.move.ServerKinds;
 import io.gpupool.server.lease.queue.LeaseQueue;
 import io.gpupool.server.lease.store.LeaseStore;
+import io.gpupool.server.lease.store.NewLease;
 import io.gpupool.server.lease.store.QueueStore;
 import io.gpupool.server.lease.usage.GpuScheduleTableTest;
 import io.gpupool.server.limits.QueueLimits;
@@ -232,11 +233,14 @@ public final class Ground {
         request(new GpuRequirements(1, new GpuRequirements.Size.Fraction(1), null, List.of()), "");
     try {
       store.grant(
-          id,
-          store.record(request, LeaseSecret.random(new SecureRandom()).hash(), parts),
-          parts,
-          Principal.ANYONE,
-          null);
+          List.of(
+              new NewLease(
+                  id,
+                  store.record(request, LeaseSecret.random(new SecureRandom()).hash(), parts),
+                  parts,
+                  Principal.ANYONE,
+                  null,
+                  server)));
     } catch (StateException | RefusedException e) {
       throw new AssertionError(e);
     }

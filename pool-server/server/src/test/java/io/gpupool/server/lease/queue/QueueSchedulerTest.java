@@ -11,6 +11,9 @@ import io.gpupool.server.lease.queue.QueueScheduler.Decision;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement.Offer;
 import io.gpupool.server.placement.PlacementTest;
+import io.gpupool.server.records.Gang;
+import io.gpupool.server.records.GangKey;
+import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.select.Selector;
 import io.gpupool.server.tenant.QuotaUsage;
@@ -37,7 +40,7 @@ class QueueSchedulerTest {
       }
       Map<Gpu, Share> left = new HashMap<>();
       free.forEach(offer -> left.put(offer.gpu(), offer.free()));
-      List<Decision> turns = QueueScheduler.decide(all, free, QuotaUsage.NONE, 200 * SECOND);
+      List<Decision> turns = QueueScheduler.decide(all, pool(free), 200 * SECOND);
       assertThat(turns).extracting(Decision::request).containsExactlyInAnyOrderElementsOf(all);
       for (Decision decision : turns) {
         if (decision instanceof Decision.Grant now) {
@@ -58,8 +61,7 @@ class QueueSchedulerTest {
       nowNanos += 10 * SECOND;
       queue.add(queued(i, whole(), 100, nowNanos));
       Decision first =
-          QueueScheduler.decide(queue, List.of(offer(gpu, gpu.whole())), QuotaUsage.NONE, nowNanos)
-              .getFirst();
+          QueueScheduler.decide(queue, pool(List.of(offer(gpu, gpu.whole()))), nowNanos).getFirst();
       assertThat(first).isInstanceOf(Decision.Grant.class);
       queue.remove(first.request());
       if (first.request().equals(unimportant)) {
@@ -88,11 +90,90 @@ class QueueSchedulerTest {
     List<Decision> turns =
         QueueScheduler.decide(
             List.of(large, small),
-            List.of(rest, offer(other, other.whole())),
-            QuotaUsage.NONE,
+            pool(List.of(rest, offer(other, other.whole()))),
             QueueScheduler.RESERVATION_DELAY_NANOS);
     assertThat(turns.getFirst()).isInstanceOf(Decision.NoCapacity.class);
     assertThat(((Decision.Grant) turns.get(1)).parts().getFirst().gpu()).isEqualTo(other);
+  }
+
+  @Test
+  void decide_gangsAmongOthers_grantsAllOfAGangOrNoneAndNoMoreThanIsFree() {
+    int together = 0;
+    for (int seed = 0; seed < 2000; seed++) {
+      Random random = new Random(seed);
+      List<Offer> free = offers(random);
+      List<QueuedRequest> all = new ArrayList<>();
+      for (int i = 0; i < random.nextInt(20); i++) {
+        QueuedRequest one = waiting(i, random);
+        all.add(random.nextInt(3) == 0 ? one : inGang(one, "g" + random.nextInt(3), 2));
+      }
+      Map<Gpu, Share> left = new HashMap<>();
+      free.forEach(offer -> left.put(offer.gpu(), offer.free()));
+      Map<GangKey, Integer> granted = Map.of(new GangKey("", "g1"), random.nextInt(3));
+      List<Decision> turns =
+          QueueScheduler.decide(
+              all, new QueueScheduler.Pool(free, QuotaUsage.NONE, granted), 200 * SECOND);
+      List<QueuedRequest> answered = new ArrayList<>();
+      for (Decision decision : turns) {
+        List<Decision.Grant> grants =
+            switch (decision) {
+              case Decision.Grant grant -> List.of(grant);
+              case Decision.GrantGang gang -> gang.grants();
+              default -> List.of();
+            };
+        if (decision instanceof Decision.GrantGang gang) {
+          together++;
+          GangKey key = gang.request().gang().orElseThrow();
+          assertThat(grants.size() + granted.getOrDefault(key, 0)).isEqualTo(2);
+          assertThat(grants).extracting(g -> g.request().gang().orElseThrow()).containsOnly(key);
+          grants.forEach(grant -> answered.add(grant.request()));
+        } else {
+          answered.add(decision.request());
+        }
+        for (Decision.Grant grant : grants) {
+          grant.parts().forEach(part -> left.merge(part.gpu(), part.share(), Share::minus));
+        }
+      }
+      assertThat(answered).containsExactlyInAnyOrderElementsOf(all);
+    }
+    assertThat(together).isGreaterThan(50);
+  }
+
+  @Test
+  void decide_gangThatWaitsLong_keepsTheGpusForItself() {
+    Gpu one = PlacementTest.gpu("s", 0, GIB);
+    Gpu other = PlacementTest.gpu("s", 1, GIB);
+    QueuedRequest first = inGang(queued(1, whole(), 0, 0), "train", 2);
+    QueuedRequest second = inGang(queued(2, whole(), 0, 0), "train", 2);
+    QueuedRequest small = queued(3, whole(), 0, 1);
+    List<Decision> turns =
+        QueueScheduler.decide(
+            List.of(first, second, small),
+            pool(List.of(offer(one, one.whole()), offer(other, Share.NONE))),
+            QueueScheduler.RESERVATION_DELAY_NANOS);
+    assertThat(turns.subList(0, 2))
+        .allSatisfy(turn -> assertThat(turn).isInstanceOf(Decision.GangNoCapacity.class));
+    assertThat(turns.get(2)).isInstanceOf(Decision.Reserved.class);
+  }
+
+  private static QueuedRequest inGang(QueuedRequest request, String name, int size) {
+    LeaseSpec spec = request.spec();
+    return new QueuedRequest(
+        request.number(),
+        new LeaseSpec(
+            spec.requirements(),
+            spec.priority(),
+            spec.waitMillis(),
+            new LeaseOwner(spec.holder(), spec.tenant(), null, name),
+            spec.principal(),
+            spec.limits(),
+            spec.leaseClass(),
+            new Gang(name, size)),
+        request.sinceNanos());
+  }
+
+  private static QueueScheduler.Pool pool(List<Offer> free) {
+    return new QueueScheduler.Pool(free, QuotaUsage.NONE, Map.of());
   }
 
   private static QueuedRequest queued(
