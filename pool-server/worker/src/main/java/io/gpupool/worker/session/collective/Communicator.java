@@ -3,145 +3,37 @@ package io.gpupool.worker.session.collective;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.CudaResult;
-import io.gpupool.worker.collective.ChannelException;
 import io.gpupool.worker.collective.CollectiveCall;
 import io.gpupool.worker.collective.Rank;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.stream.StreamBarriers;
-import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Objects;
-import java.util.Queue;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank of a communicator. A thread of its own carries out the calls in the order in which the
- * program made them, each once its stream has come to it. The session's thread adds calls; streams
- * and the pool speak in any thread.
+ * A rank of a communicator, as the session's program and the pool see it. The session's thread adds
+ * calls, the pool speaks in any thread, and a {@link RankThread} carries the calls out.
  */
 final class Communicator implements RankDirectory.Listener {
-  /** How long the ranks of a communicator wait for each other, as it begins. */
-  private static final long BEGIN_MILLIS = 300_000;
-
   /** The context that the rank belongs to. */
   final ContextState context;
 
   private final LocalCommunicators locals;
   private final RankDirectory directory;
+  private final RankSteps steps = new RankSteps();
 
+  /** The place that it has taken among others; null: it has joined none. */
   @GuardedBy("this")
-  private int result = NcclResult.IN_PROGRESS;
-
-  @GuardedBy("this")
-  private String error = "";
-
-  @GuardedBy("this")
-  private int ranks;
-
-  @GuardedBy("this")
-  private @Nullable RankName name;
-
-  @GuardedBy("this")
-  private @Nullable RankChannels channels;
-
-  @GuardedBy("this")
-  private final Queue<Step> steps = new ArrayDeque<>();
-
-  /** Steps that are not complete, those in the queue among them. */
-  @GuardedBy("this")
-  private long pending;
-
-  @GuardedBy("this")
-  private boolean isEnding;
+  private @Nullable Place place;
 
   /** Whether the program has given it up, and wants to hear of no error. */
   private volatile boolean isAborted;
 
   private int splits;
 
-  /** A step of the rank's thread. */
-  private interface Step {
-    /** Returns whether it can be carried out now; those after it wait for that. */
-    default boolean isReady() {
-      return true;
-    }
-
-    void run(Rank rank) throws ChannelException;
-
-    /** It was carried out, or never will be. */
-    default void over() {}
-  }
-
-  /** An exchange among all ranks, by the rank's thread. */
-  interface Exchange {
-    void run(Rank rank) throws ChannelException;
-  }
-
-  /** The calls of one group in a stream. */
-  private final class Work implements Step {
-    private final List<CollectiveCall> group;
-
-    @GuardedBy("Communicator.this")
-    private @Nullable Runnable open;
-
-    @GuardedBy("Communicator.this")
-    private int status;
-
-    @GuardedBy("Communicator.this")
-    private boolean isOver;
-
-    Work(List<CollectiveCall> group) {
-      this.group = group;
-    }
-
-    /** The stream has come to the group, and goes on when it is told to. */
-    void arrived(int streamStatus, Runnable whenDone) {
-      boolean passes;
-      synchronized (Communicator.this) {
-        status = streamStatus;
-        open = whenDone;
-        passes = isOver;
-        Communicator.this.notifyAll();
-      }
-      if (passes) {
-        whenDone.run();
-      }
-    }
-
-    @Override
-    public boolean isReady() {
-      synchronized (Communicator.this) {
-        return open != null;
-      }
-    }
-
-    @Override
-    public void run(Rank rank) throws ChannelException {
-      int failed;
-      synchronized (Communicator.this) {
-        failed = status;
-      }
-      if (failed != 0) {
-        fail(
-            NcclResult.UNHANDLED_CUDA_ERROR,
-            "the stream of a call has failed with CUDA error " + failed);
-        throw new ChannelException("its stream has failed");
-      }
-      rank.run(group);
-    }
-
-    @Override
-    public void over() {
-      Runnable action;
-      synchronized (Communicator.this) {
-        action = isOver ? null : open;
-        isOver = true;
-      }
-      if (action != null) {
-        action.run();
-      }
-    }
-  }
+  private record Place(RankName name, int ranks, RankChannels channels) {}
 
   Communicator(ContextState context, LocalCommunicators locals, RankDirectory directory) {
     this.context = context;
@@ -150,56 +42,62 @@ final class Communicator implements RankDirectory.Listener {
   }
 
   /** Joins the other ranks. */
-  void join(RankName joined, int count) {
-    LocalCommunicators.Local local = locals.join(joined, count);
+  void join(RankName name, int ranks) {
+    LocalCommunicators.Local local = locals.join(name, ranks);
     if (local == null) {
-      refused("rank " + joined.rank() + " of this communicator is in this process already");
+      refused("rank " + name.rank() + " of this communicator is in this process already");
       return;
     }
+    RankChannels channels = new RankChannels(name, local, directory);
     synchronized (this) {
-      name = joined;
-      ranks = count;
-      channels = new RankChannels(joined, local, directory);
+      place = new Place(name, ranks, channels);
     }
-    Thread thread = new Thread(this::serve, "rank " + joined.rank());
-    thread.setDaemon(true);
-    thread.start();
-    directory.join(joined, count, this);
+    Rank rank = new Rank(name.rank(), ranks, channels);
+    // Before the thread begins, which leaves at once if there is a failure already.
+    directory.join(name, ranks, this);
+    RankThread.start(this, steps, rank, "rank " + name.rank());
   }
 
   /** Is none: of the split, this rank is in no part. */
-  synchronized void joinNone() {
-    result = NcclResult.SUCCESS;
-    isEnding = true;
+  void joinNone() {
+    steps.complete();
+    steps.end();
   }
 
   /** What the program is told. */
   record State(int result, int ranks, int rank, long pending) {}
 
-  synchronized State state() {
+  State state() {
+    // First: a failure is the result before its steps are over.
+    long pending = steps.pending();
+    int result = steps.result();
     boolean isKnown = result == NcclResult.SUCCESS;
-    return new State(result, isKnown ? ranks : 0, isKnown ? rank() : 0, pending);
+    return new State(result, isKnown ? ranks() : 0, isKnown ? rank() : 0, pending);
   }
 
-  synchronized String error() {
-    return error;
+  String error() {
+    return steps.error();
   }
 
   synchronized int ranks() {
-    return ranks;
+    return place == null ? 0 : place.ranks();
   }
 
   synchronized int rank() {
-    return name == null ? 0 : name.rank();
+    return place == null ? 0 : place.name().rank();
   }
 
   synchronized String id() {
-    return name == null ? "" : name.communicator();
+    return place == null ? "" : place.name().communicator();
   }
 
   /** Returns whether calls can be added. */
-  synchronized boolean isUsable() {
-    return name != null && !isEnding && result != NcclResult.IN_PROGRESS;
+  boolean isUsable() {
+    boolean hasJoined;
+    synchronized (this) {
+      hasJoined = place != null;
+    }
+    return hasJoined && steps.isUsable();
   }
 
   /** The way in which a stream is stopped where a group is. */
@@ -214,15 +112,11 @@ final class Communicator implements RankDirectory.Listener {
    * @return CUresult; EXTERNAL_DEVICE if the communicator has failed, and the stream goes on
    */
   int add(List<CollectiveCall> group, Gate gate) {
-    Work work = new Work(group);
-    synchronized (this) {
-      if (result != NcclResult.SUCCESS) {
-        return isAborted ? CudaResult.SUCCESS : CudaResult.EXTERNAL_DEVICE;
-      }
-      steps.add(work);
-      pending++;
+    GroupStep step = new GroupStep(group, steps);
+    if (!steps.add(step)) {
+      return isAborted ? CudaResult.SUCCESS : CudaResult.EXTERNAL_DEVICE;
     }
-    int closed = gate.close(work::arrived);
+    int closed = gate.close(step::arrived);
     if (closed != 0) {
       fail(NcclResult.UNHANDLED_CUDA_ERROR, "its stream takes no work: CUDA error " + closed);
     }
@@ -235,41 +129,15 @@ final class Communicator implements RankDirectory.Listener {
   }
 
   /** Has something exchanged among the ranks, in the order of the calls. */
-  void exchange(Exchange exchange, Runnable failed) {
-    boolean added;
-    synchronized (this) {
-      added = result == NcclResult.SUCCESS && !isEnding;
-      if (added) {
-        pending++;
-        steps.add(
-            new Step() {
-              private boolean isDone;
-
-              @Override
-              public void run(Rank rank) throws ChannelException {
-                exchange.run(rank);
-                isDone = true;
-              }
-
-              @Override
-              public void over() {
-                if (!isDone) {
-                  failed.run();
-                }
-              }
-            });
-        notifyAll();
-      }
-    }
-    if (!added) {
+  void exchange(ExchangeStep.Exchange exchange, Runnable failed) {
+    if (!steps.add(new ExchangeStep(exchange, failed))) {
       failed.run();
     }
   }
 
   /** Ends it once its calls are complete. */
-  synchronized void end() {
-    isEnding = true;
-    notifyAll();
+  void end() {
+    steps.end();
   }
 
   /** Ends it at once; its streams go on, and the other ranks are told. */
@@ -283,11 +151,8 @@ final class Communicator implements RankDirectory.Listener {
   // From the pool
 
   @Override
-  public synchronized void complete() {
-    if (result == NcclResult.IN_PROGRESS) {
-      result = NcclResult.SUCCESS;
-      notifyAll();
-    }
+  public void complete() {
+    steps.complete();
   }
 
   @Override
@@ -302,127 +167,55 @@ final class Communicator implements RankDirectory.Listener {
 
   @Override
   public void connected(int to, int socket) {
-    channels().connected(to, socket);
+    place().channels().connected(to, socket);
   }
 
   @Override
   public void unconnected(int to, String reason) {
-    channels().unconnected(to, reason);
+    place().channels().unconnected(to, reason);
   }
 
   @Override
   public void connection(int from, int socket) {
-    channels().connection(from, socket);
+    place().channels().connection(from, socket);
   }
 
-  private synchronized RankChannels channels() {
-    return Objects.requireNonNull(channels);
+  private synchronized Place place() {
+    return Objects.requireNonNull(place);
   }
 
-  // The rank's thread
+  // From the rank's thread
 
-  private void serve() {
-    RankName own;
-    Rank rank;
-    synchronized (this) {
-      own = Objects.requireNonNull(name);
-      rank = new Rank(own.rank(), ranks, Objects.requireNonNull(channels));
-    }
-    awaitComplete();
-    for (Step step = next(); step != null; step = next()) {
-      boolean isDone = true;
-      try {
-        step.run(rank);
-      } catch (ChannelException e) {
-        isDone = false;
-        fail(NcclResult.REMOTE_ERROR, String.valueOf(e.getMessage()));
-      }
-      over(step, isDone);
-    }
-    boolean isLost;
-    synchronized (this) {
-      isLost = result != NcclResult.SUCCESS;
-    }
-    channels().close("the communicator has ended");
-    locals.leave(own, ranks());
-    directory.leave(own, isLost);
-  }
-
-  private void over(Step step, boolean isDone) {
+  /** A step is done, or never will be. */
+  void over(Step step, boolean isDone) {
     if (!isDone && !isAborted) {
       // What the program finds in its memory is not what it asked for.
       context.report(CudaResult.EXTERNAL_DEVICE);
     }
-    step.over();
-    synchronized (this) {
-      pending--;
-    }
-  }
-
-  private void awaitComplete() {
-    long endNanos = System.nanoTime() + BEGIN_MILLIS * 1_000_000;
-    boolean isLate = false;
-    synchronized (this) {
-      while (result == NcclResult.IN_PROGRESS && !isLate) {
-        long leftMillis = (endNanos - System.nanoTime()) / 1_000_000;
-        isLate = leftMillis <= 0;
-        if (!isLate) {
-          pause(leftMillis);
-        }
-      }
-    }
-    if (isLate) {
-      fail(
-          NcclResult.SYSTEM_ERROR,
-          "not all ranks came within "
-              + BEGIN_MILLIS / 1000
-              + " s; is one of them on another pool,"
-              + " or of another tenant?");
-    }
-  }
-
-  /** Returns the next step when it is ready; null: there is none any more. */
-  private synchronized @Nullable Step next() {
-    while (true) {
-      Step step = steps.peek();
-      boolean isFailed = result != NcclResult.SUCCESS;
-      if (isFailed || step == null && isEnding) {
-        return null;
-      }
-      if (step != null && step.isReady()) {
-        return steps.remove();
-      }
-      pause(0);
-    }
+    steps.over(step);
   }
 
   /** Fails, unless it has failed already. */
-  private void fail(int failure, String reason) {
-    List<Step> rest;
-    RankChannels open;
+  void fail(int failure, String reason) {
+    Optional<List<Step>> rest = steps.fail(failure, reason);
+    if (rest.isEmpty()) {
+      return;
+    }
+    Place taken;
     synchronized (this) {
-      if (result != NcclResult.SUCCESS && result != NcclResult.IN_PROGRESS) {
-        return;
-      }
-      result = failure;
-      error = reason;
-      rest = List.copyOf(steps);
-      steps.clear();
-      open = channels;
-      notifyAll();
+      taken = place;
     }
-    if (open != null) {
-      open.close(reason);
+    if (taken != null) {
+      taken.channels().close(reason);
     }
-    rest.forEach(step -> over(step, false));
+    rest.get().forEach(step -> over(step, false));
   }
 
-  @GuardedBy("this")
-  private void pause(long millis) {
-    try {
-      wait(millis);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("a rank's thread was interrupted", e);
-    }
+  /** Leaves the other ranks, in order unless it has failed. */
+  void leave() {
+    Place left = place();
+    left.channels().close("the communicator has ended");
+    locals.leave(left.name(), left.ranks());
+    directory.leave(left.name(), steps.result() != NcclResult.SUCCESS);
   }
 }
