@@ -105,6 +105,10 @@ static inline uint64_t float_value(const struct values *values, int rank, uint64
   double value;
   if (values->fractions) {
     value = ldexp((double)(int64_t)random, -63);
+    if (values->op == NCCL_AVG && values->seed >> 9 & 1) {
+      // So large that their sum would overflow, as it does not: inputs are divided before they are added.
+      value = ldexp(value, bias_of(&types[values->type]));
+    }
     return number_encode(values->type, values->op == NCCL_PROD ? 1 + value / 4 : value);
   }
   // Of the ranks few have an element that counts, so that the smallest types can hold the result.
@@ -180,6 +184,8 @@ static inline double reduce_floats(const struct values *values, uint64_t index, 
     double value = number_decode(values->type, value_at(values, rank, index));
     if (values->op == NCCL_PREMUL_SUM) {
       value *= number_decode(values->type, scalar_of(values->type, rank));
+    } else if (values->op == NCCL_AVG) {
+      value /= values->ranks;
     }
     weight += fabs(value);
     if (rank == 0) {
@@ -195,13 +201,9 @@ static inline double reduce_floats(const struct values *values, uint64_t index, 
     }
   }
   int inexact = values->fractions || (values->op == NCCL_AVG && (values->ranks & (values->ranks - 1)));
-  if (values->op == NCCL_AVG) {
-    result /= values->ranks;
-    weight /= values->ranks;
-  }
   *tolerance = 0;
   if (inexact && values->op != NCCL_MAX && values->op != NCCL_MIN) {
-    // Each rank's term and each addition is rounded at most once, and a result of the CPU's own once more.
+    // A factor, each rank's term and each addition are rounded at most once, and so are those of the CPU's own result.
     double steps = 2 * values->ranks + 1;
     double growth = expm1(steps * log1p(rounding));
     *tolerance = growth * (values->op == NCCL_PROD ? fabs(result) : weight) + steps * smallest;

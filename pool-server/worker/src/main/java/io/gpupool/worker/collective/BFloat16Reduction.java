@@ -62,6 +62,13 @@ final class BFloat16Reduction extends FloatReduction {
   }
 
   @Override
+  long nearest(double number) {
+    int[] word = {Float.floatToRawIntBits((float) number)};
+    round(word, 1);
+    return word[0] >>> 16;
+  }
+
+  @Override
   float factor(long scalar) {
     return Float.intBitsToFloat((int) scalar << 16);
   }

@@ -36,7 +36,7 @@ final class Chain {
       if (links.rank == call.peer()) {
         long target = call.receive() + offset;
         reduceSegment(target, input, lengthBytes, call, own);
-        own.finish(target, lengthBytes / call.type().bytes(), links.ranks);
+        own.finish(target, lengthBytes / call.type().bytes());
       } else {
         Outlet outlet = links.to(links.neighbour(1));
         long target = scratch.slot(outlet, lengthBytes);

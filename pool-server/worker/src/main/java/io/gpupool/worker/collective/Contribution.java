@@ -3,21 +3,38 @@ package io.gpupool.worker.collective;
 
 import io.gpupool.cuda.ReduceOperation;
 import io.gpupool.worker.os.Memory;
+import java.util.OptionalLong;
 
-/** The contribution of a rank to a reduction, and its combination with those of others. */
+/**
+ * The contribution of a rank to a reduction, and its combination with those of others. Averages are
+ * as NCCL's: floating-point inputs are multiplied by the reciprocal of the number of ranks before
+ * they are added, and sums of integers are divided.
+ */
 final class Contribution {
   private final Reduction reduction;
   private final int operation;
   private final int elementBytes;
-  private final long scalar;
+  private final int ranks;
 
-  Contribution(CollectiveCall call, Reduction reduction) {
+  /** What the input has to be multiplied by before others get it; none: nothing. */
+  private final OptionalLong factor;
+
+  Contribution(CollectiveCall call, Reduction reduction, int ranks) {
     this.reduction = reduction;
+    this.ranks = ranks;
     operation = call.operation();
     elementBytes = call.type().bytes();
-    Scalar factor = call.scalar();
-    boolean inMemory = isMultiplied() && factor.isInMemory();
-    scalar = inMemory ? element(factor.bits()) : factor.bits();
+    factor = factor(call.scalar());
+  }
+
+  private OptionalLong factor(Scalar scalar) {
+    if (operation == ReduceOperation.PRE_MULTIPLIED_SUM) {
+      return OptionalLong.of(scalar.isInMemory() ? element(scalar.bits()) : scalar.bits());
+    }
+    boolean isAverage = operation == ReduceOperation.AVERAGE;
+    return isAverage && reduction instanceof FloatingReduction floats
+        ? OptionalLong.of(floats.nearest(1.0 / ranks))
+        : OptionalLong.empty();
   }
 
   private long element(long address) {
@@ -31,13 +48,13 @@ final class Contribution {
 
   /** Returns whether the input has to be multiplied before others get it. */
   boolean isMultiplied() {
-    return operation == ReduceOperation.PRE_MULTIPLIED_SUM;
+    return factor.isPresent();
   }
 
   /** Puts a part of this rank's input into the target. */
   void put(long target, long input, long elements) {
     if (isMultiplied()) {
-      reduction.multiply(target, input, elements, scalar);
+      reduction.multiply(target, input, elements, factor.getAsLong());
     } else if (target != input) {
       Memory.copy(input, target, elements * elementBytes);
     }
@@ -46,7 +63,7 @@ final class Contribution {
   /** Puts what others contributed, combined with this rank's input, into the target. */
   void add(long target, long others, long input, long elements) {
     if (isMultiplied()) {
-      reduction.multiply(target, input, elements, scalar);
+      reduction.multiply(target, input, elements, factor.getAsLong());
       combine(target, others, target, elements);
     } else {
       combine(target, others, input, elements);
@@ -59,9 +76,9 @@ final class Contribution {
   }
 
   /** Makes the result of all contributions combined. */
-  void finish(long target, long elements, int ranks) {
-    if (operation == ReduceOperation.AVERAGE) {
-      reduction.divide(target, elements, ranks);
+  void finish(long target, long elements) {
+    if (operation == ReduceOperation.AVERAGE && reduction instanceof IntegerReduction integers) {
+      integers.divide(target, elements, ranks);
     }
   }
 }

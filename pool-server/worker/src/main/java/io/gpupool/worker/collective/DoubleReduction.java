@@ -7,7 +7,7 @@ import io.gpupool.cuda.ReduceOperation;
  * The arithmetic of 64-bit numbers. The larger and the smaller of a NaN and a number are the
  * number.
  */
-final class DoubleReduction extends Reduction {
+final class DoubleReduction extends FloatingReduction {
   final double[] left = new double[BLOCK_ELEMENTS];
   final double[] right = new double[BLOCK_ELEMENTS];
 
@@ -69,10 +69,8 @@ final class DoubleReduction extends Reduction {
   }
 
   @Override
-  void divideBlock(int divisor, int count) {
-    for (int i = 0; i < count; i++) {
-      left[i] /= divisor;
-    }
+  long nearest(double number) {
+    return Double.doubleToRawLongBits(number);
   }
 
   private static double larger(double a, double b) {

@@ -31,6 +31,11 @@ final class Float16Reduction extends FloatReduction {
   }
 
   @Override
+  long nearest(double number) {
+    return Float.floatToFloat16((float) number);
+  }
+
+  @Override
   float factor(long scalar) {
     return Float.float16ToFloat((short) scalar);
   }

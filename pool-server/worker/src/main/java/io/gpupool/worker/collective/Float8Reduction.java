@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The arithmetic of 8-bit floating numbers, by tables of all results. They are computed in 32 bits
  * and rounded to nearest even; what is too large becomes the largest number.
  */
-final class Float8Reduction extends Reduction {
+final class Float8Reduction extends FloatingReduction {
   private static final int OPERATIONS = ReduceOperation.MINIMUM + 1;
 
   private final int format;
@@ -51,10 +51,8 @@ final class Float8Reduction extends Reduction {
   }
 
   @Override
-  void divideBlock(int divisor, int count) {
-    for (int i = 0; i < count; i++) {
-      left[i] = rounded(number(left[i]) / divisor);
-    }
+  long nearest(double number) {
+    return rounded((float) number);
   }
 
   private byte[] table(int operation) {

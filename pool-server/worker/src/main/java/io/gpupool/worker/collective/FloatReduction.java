@@ -7,7 +7,7 @@ import io.gpupool.cuda.ReduceOperation;
  * The arithmetic of 32-bit numbers, and of what becomes them where it is loaded. The larger and the
  * smaller of a NaN and a number are the number.
  */
-class FloatReduction extends Reduction {
+class FloatReduction extends FloatingReduction {
   final float[] left = new float[BLOCK_ELEMENTS];
   final float[] right = new float[BLOCK_ELEMENTS];
 
@@ -69,10 +69,8 @@ class FloatReduction extends Reduction {
   }
 
   @Override
-  void divideBlock(int divisor, int count) {
-    for (int i = 0; i < count; i++) {
-      left[i] /= divisor;
-    }
+  long nearest(double number) {
+    return Float.floatToRawIntBits((float) number);
   }
 
   /** The number that the bits of an element stand for. */

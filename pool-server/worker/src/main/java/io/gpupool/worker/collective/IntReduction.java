@@ -4,7 +4,7 @@ package io.gpupool.worker.collective;
 import io.gpupool.cuda.ReduceOperation;
 
 /** The arithmetic of 32-bit integers, and of what becomes them where it is loaded. */
-class IntReduction extends Reduction {
+class IntReduction extends IntegerReduction {
   final int[] left = new int[BLOCK_ELEMENTS];
   final int[] right = new int[BLOCK_ELEMENTS];
 

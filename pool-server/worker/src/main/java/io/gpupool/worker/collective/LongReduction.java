@@ -4,7 +4,7 @@ package io.gpupool.worker.collective;
 import io.gpupool.cuda.ReduceOperation;
 
 /** The arithmetic of 64-bit integers, and of what becomes them where it is loaded. */
-class LongReduction extends Reduction {
+class LongReduction extends IntegerReduction {
   final long[] left = new long[BLOCK_ELEMENTS];
   final long[] right = new long[BLOCK_ELEMENTS];
 

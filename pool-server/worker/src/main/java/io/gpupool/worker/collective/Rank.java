@@ -89,7 +89,7 @@ public final class Rank {
 
   private void reduction(CollectiveCall call) throws ChannelException {
     Contribution own =
-        new Contribution(call, reductions.computeIfAbsent(call.type(), Reduction::of));
+        new Contribution(call, reductions.computeIfAbsent(call.type(), Reduction::of), links.ranks);
     if (links.ranks == 1) {
       own.put(call.receive(), call.send(), call.count());
       return;

@@ -6,7 +6,7 @@ package io.gpupool.worker.collective;
  * ReduceOperation}; averages and sums of multiplied inputs are combined as sums. Targets may be
  * sources. It has arrays of its own, so one thread uses it at a time.
  */
-abstract class Reduction {
+abstract sealed class Reduction permits IntegerReduction, FloatingReduction {
   /** So many that a block's arrays stay in the processor's first cache. */
   static final int BLOCK_ELEMENTS = 1024;
 
@@ -56,17 +56,11 @@ abstract class Reduction {
     }
   }
 
-  /** Divides the elements; quotients of integers lose their fractions. */
-  final void divide(long target, long elements, int divisor) {
-    for (long done = 0; done < elements; done += BLOCK_ELEMENTS) {
-      long address = target + done * elementBytes;
-      load(address, address, block(elements - done));
-      divideBlock(divisor, block(elements - done));
-      store(address, block(elements - done));
-    }
+  final int elementBytes() {
+    return elementBytes;
   }
 
-  private static int block(long elements) {
+  static int block(long elements) {
     return (int) Math.min(elements, BLOCK_ELEMENTS);
   }
 
@@ -81,7 +75,4 @@ abstract class Reduction {
 
   /** Computes of the left source. */
   abstract void multiplyBlock(long scalar, int count);
-
-  /** Computes of the left source. */
-  abstract void divideBlock(int divisor, int count);
 }

@@ -90,7 +90,7 @@ final class Ring {
     if (step < links.ranks - 1) {
       next().send(target, lengthBytes);
     } else {
-      own.finish(target, elements, links.ranks);
+      own.finish(target, elements);
     }
   }
 

@@ -45,7 +45,7 @@ final class Tree {
     boolean first = links.rank == 0;
     own.combine(call.receive(), first ? mine : others, first ? others : mine, call.count());
     inlet.release();
-    own.finish(call.receive(), call.count(), links.ranks);
+    own.finish(call.receive(), call.count());
   }
 
   /** Has the root put the result into its receive buffer. */
@@ -64,7 +64,7 @@ final class Tree {
         inlet.release();
       }
     }
-    own.finish(reduced, call.count(), links.ranks);
+    own.finish(reduced, call.count());
     Memory.copy(reduced, call.receive(), call.bytes());
   }
 

@@ -79,11 +79,18 @@ record CollectiveCase(
     long[][] inputs = new long[ranks][sent(ranks)];
     for (int rank = 0; rank < ranks; rank++) {
       for (int i = 0; i < inputs[rank].length; i++) {
-        inputs[rank][i] = elements().random(random, operation);
+        long value = elements().random(random, operation);
+        inputs[rank][i] = counts(rank, i, ranks) ? value : 0;
         elements().put(buffers.send[rank] + (long) i * type.bytes(), inputs[rank][i]);
       }
     }
     return inputs;
+  }
+
+  /** Thirds are rounded, so their sums are exact if a single rank has one. */
+  private boolean counts(int rank, int index, int ranks) {
+    boolean isExact = operation != ReduceOperation.AVERAGE || Integer.bitCount(ranks) == 1;
+    return isExact || rank == index % ranks;
   }
 
   private void check(Buffers buffers, long[][] inputs, int rank) {
@@ -139,16 +146,20 @@ record CollectiveCase(
   }
 
   private long reduced(long[][] inputs, int index) {
-    long result = input(inputs[0][index]);
+    long result = input(inputs[0][index], inputs.length);
     for (int rank = 1; rank < inputs.length; rank++) {
-      result = elements().combine(operation, result, input(inputs[rank][index]));
+      long input = input(inputs[rank][index], inputs.length);
+      result = elements().combine(operation, result, input);
     }
     boolean isAverage = operation == ReduceOperation.AVERAGE;
     return isAverage ? elements().divide(result, inputs.length) : result;
   }
 
-  private long input(long bits) {
-    boolean multiplies = operation == ReduceOperation.PRE_MULTIPLIED_SUM;
-    return multiplies ? elements().multiply(bits, elements().factor()) : bits;
+  private long input(long bits, int ranks) {
+    return switch (operation) {
+      case ReduceOperation.AVERAGE -> elements().averaged(bits, ranks);
+      case ReduceOperation.PRE_MULTIPLIED_SUM -> elements().multiply(bits, elements().factor());
+      default -> bits;
+    };
   }
 }

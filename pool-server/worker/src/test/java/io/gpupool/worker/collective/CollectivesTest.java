@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
@@ -97,6 +98,38 @@ class CollectivesTest {
         }
       }
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = ElementType.class,
+      names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
+  void averages_whoseSumsWouldOverflow_areExact(ElementType type) throws Exception {
+    ReferenceElements elements = new ReferenceElements(type);
+    long most = elements.largestPowerOfTwo();
+    try (Arena arena = Arena.ofConfined();
+        RankThreads threads = RankThreads.local(2)) {
+      for (int count : new int[] {3, 40_000}) {
+        long lengthBytes = (long) count * type.bytes();
+        long[] buffers = new long[2];
+        for (int rank = 0; rank < 2; rank++) {
+          buffers[rank] = arena.allocate(lengthBytes, 8).address();
+          for (int i = 0; i < count; i++) {
+            elements.put(buffers[rank] + (long) i * type.bytes(), most);
+          }
+        }
+        threads.run(rank -> List.of(average(type, buffers[rank], count)));
+        for (int i = 0; i < count; i++) {
+          assertThat(elements.get(buffers[1] + (long) i * type.bytes())).isEqualTo(most);
+        }
+      }
+    }
+  }
+
+  private static CollectiveCall average(ElementType type, long buffer, int count) {
+    int kind = CollectiveKind.ALL_REDUCE;
+    return new CollectiveCall(
+        kind, type, ReduceOperation.AVERAGE, 0, buffer, buffer, count, Scalar.NONE);
   }
 
   private static CollectiveCall allReduce(long buffer, int count) {

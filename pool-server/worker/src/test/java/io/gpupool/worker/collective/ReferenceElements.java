@@ -36,6 +36,17 @@ record ReferenceElements(ElementType type) {
     return of(isProduct ? 1 + random.nextInt(2) : random.nextInt(isTiny ? 2 : 15));
   }
 
+  /** A number whose double no element is. */
+  long largestPowerOfTwo() {
+    return of(
+        switch (type) {
+          case FLOAT16, FLOAT8_E5M2 -> 0x1p15;
+          case FLOAT8_E4M3 -> 0x1p8;
+          case FLOAT64 -> 0x1p1023;
+          default -> 0x1p127;
+        });
+  }
+
   /** A factor of the same kind. */
   long factor() {
     return isInteger() ? 3 : of(2);
@@ -66,11 +77,15 @@ record ReferenceElements(ElementType type) {
     return combine(ReduceOperation.PRODUCT, a, factor);
   }
 
+  /** Returns a rank's part of an average. */
+  long averaged(long a, int ranks) {
+    return isInteger() ? a : multiply(a, of(1.0 / ranks));
+  }
+
+  /** Makes an average of a sum of parts. */
   long divide(long a, int divisor) {
     if (!isInteger()) {
-      return type == ElementType.FLOAT64
-          ? of(number(a) / divisor)
-          : of((float) number(a) / divisor);
+      return a;
     }
     return wrapped(isSigned() ? a / divisor : Long.divideUnsigned(a, divisor));
   }
