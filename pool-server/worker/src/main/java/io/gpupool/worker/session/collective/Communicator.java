@@ -22,6 +22,7 @@ final class Communicator implements RankDirectory.Listener {
 
   private final LocalCommunicators locals;
   private final RankDirectory directory;
+  private final long beginMillis;
   private final RankSteps steps = new RankSteps();
 
   /** The place that it has taken among others; null: it has joined none. */
@@ -35,10 +36,17 @@ final class Communicator implements RankDirectory.Listener {
 
   private record Place(RankName name, int ranks, RankChannels channels) {}
 
-  Communicator(ContextState context, LocalCommunicators locals, RankDirectory directory) {
+  /**
+   * A rank that has not joined any others.
+   *
+   * @param beginMillis how long the ranks wait for each other, as the communicator begins
+   */
+  Communicator(
+      ContextState context, LocalCommunicators locals, RankDirectory directory, long beginMillis) {
     this.context = context;
     this.locals = locals;
     this.directory = directory;
+    this.beginMillis = beginMillis;
   }
 
   /** Joins the other ranks. */
@@ -55,7 +63,7 @@ final class Communicator implements RankDirectory.Listener {
     Rank rank = new Rank(name.rank(), ranks, channels);
     // Before the thread begins, which leaves at once if there is a failure already.
     directory.join(name, ranks, this);
-    RankThread.start(this, steps, rank, "rank " + name.rank());
+    new RankThread(this, steps, rank, beginMillis).start("rank " + name.rank());
   }
 
   /** Is none: of the split, this rank is in no part. */

@@ -32,6 +32,7 @@ import java.util.Optional;
 public final class Communicators implements CollectiveOps {
   private static final int MAX_COMMUNICATORS = 256;
   private static final int MAX_RANKS = 4096;
+  private static final long BEGIN_MILLIS = 300_000;
   private static final int ID_BYTES = 128;
   private static final int MAX_ERROR_BYTES = 1024;
 
@@ -90,7 +91,7 @@ public final class Communicators implements CollectiveOps {
   }
 
   private Communicator make(int number) {
-    Communicator made = new Communicator(call.context(), locals, directory);
+    Communicator made = new Communicator(call.context(), locals, directory, BEGIN_MILLIS);
     communicators.put(number, made);
     return made;
   }

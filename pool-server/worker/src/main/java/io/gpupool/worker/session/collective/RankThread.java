@@ -9,31 +9,35 @@ import io.gpupool.worker.collective.Rank;
  * order, each once it is ready.
  */
 final class RankThread {
-  /** How long the ranks of a communicator wait for each other, as it begins. */
-  private static final long BEGIN_MILLIS = 300_000;
-
   private final Communicator communicator;
   private final RankSteps steps;
   private final Rank rank;
+  private final long beginMillis;
 
-  private RankThread(Communicator communicator, RankSteps steps, Rank rank) {
+  /**
+   * A thread that has not begun.
+   *
+   * @param beginMillis how long the ranks of a communicator wait for each other, as it begins
+   */
+  RankThread(Communicator communicator, RankSteps steps, Rank rank, long beginMillis) {
     this.communicator = communicator;
     this.steps = steps;
     this.rank = rank;
+    this.beginMillis = beginMillis;
   }
 
-  static void start(Communicator communicator, RankSteps steps, Rank rank, String name) {
-    Thread thread = new Thread(new RankThread(communicator, steps, rank)::serve, name);
+  void start(String name) {
+    Thread thread = new Thread(this::serve, name);
     thread.setDaemon(true);
     thread.start();
   }
 
   private void serve() {
-    if (steps.isLate(BEGIN_MILLIS)) {
+    if (steps.isLate(beginMillis)) {
       communicator.fail(
           NcclResult.SYSTEM_ERROR,
           "not all ranks came within "
-              + BEGIN_MILLIS / 1000
+              + beginMillis / 1000
               + " s; is one of them on another pool,"
               + " or of another tenant?");
     }
