@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of two ranks of a communicator, which a script has carry out NCCL calls or training steps. Both ranks get the
-// same lines on their standard input, and answer each with microseconds, or with a number of turns.
+// One of several ranks of a communicator, which gpupool bench has carry out NCCL calls or training steps. All ranks get
+// the same lines on their standard input, and answer each with microseconds, or with a number of turns.
 //
-// Usage: collectives --rank R --id-file FILE --kernels FILE [--nccl LIBRARY]
-//   CALL BYTES AWAITED QUEUED   the median of AWAITED calls with a wait each; a call of QUEUED in a row with one wait.
-//                               BYTES as nccl-tests counts them: of the larger buffer
+// Usage: collectives --ranks N --rank R --id-file FILE --kernels FILE [--nccl LIBRARY]
+//   CALL BYTES AWAITED QUEUED   the median of AWAITED calls with a wait each; a call of QUEUED in a row with one wait;
+//                               the number of elements that are wrong. BYTES as nccl-tests counts them: of the larger
+//                               buffer
 //   calibrate MICROS            how many turns the kernel needs for that time
 //   step TURNS BYTES COUNT      the median of COUNT steps: the kernel, an all-reduce if there are bytes, and a wait
 #include "../examples/nccl/ranks.h"
 #include "figures.h"
 
-enum { RANKS = 2, MOST = 100000, KERNEL_THREADS = 32, CALIBRATION_TURNS = 100000, CALIBRATIONS = 20 };
-enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND_RECEIVE, CALLS };
+enum { MOST = 100000, KERNEL_THREADS = 32, CALIBRATION_TURNS = 100000, CALIBRATIONS = 20 };
+enum { ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, SEND_RECEIVE, CALLS };
 
-static const char *const names[CALLS] = {"all-reduce", "all-gather", "reduce-scatter", "broadcast", "send-receive"};
+static const char *const names[CALLS] = {"all_reduce",     "reduce",   "broadcast", "all_gather",
+                                         "reduce_scatter", "alltoall", "sendrecv"};
 
 static struct ranks ranks;
 static struct rank *own;
 static CUfunction work;
 static CUdeviceptr outgoing, incoming;
+static float *results;
 static size_t room;
 static double micros[MOST];
 
@@ -39,16 +42,27 @@ static void make_room(size_t bytes) {
   CHECK(cuMemsetD32(outgoing, bits, bytes / sizeof bits));
   CHECK(cuMemsetD32(incoming, 0, bytes / sizeof bits));
   CHECK(cuCtxSynchronize());
+  results = realloc(results, bytes);
+  if (results == NULL) {
+    fail("no memory");
+  }
   room = bytes;
 }
 
 static void call(int kind, size_t bytes) {
-  size_t count = bytes / sizeof(float), part = count / RANKS;
+  size_t count = bytes / sizeof(float), part = count / (size_t)ranks.count;
+  int next = (own->rank + 1) % ranks.count, previous = (own->rank + ranks.count - 1) % ranks.count;
   ncclComm_t comm = own->comm;
   CUstream stream = own->stream;
   switch (kind) {
     case ALL_REDUCE:
       NCCL_CHECK(ncclAllReduce(outgoing, incoming, count, NCCL_FLOAT32, NCCL_SUM, comm, stream));
+      break;
+    case REDUCE:
+      NCCL_CHECK(ncclReduce(outgoing, incoming, count, NCCL_FLOAT32, NCCL_SUM, 0, comm, stream));
+      break;
+    case BROADCAST:
+      NCCL_CHECK(ncclBroadcast(outgoing, incoming, count, NCCL_FLOAT32, 0, comm, stream));
       break;
     case ALL_GATHER:
       NCCL_CHECK(ncclAllGather(outgoing, incoming, part, NCCL_FLOAT32, comm, stream));
@@ -56,29 +70,46 @@ static void call(int kind, size_t bytes) {
     case REDUCE_SCATTER:
       NCCL_CHECK(ncclReduceScatter(outgoing, incoming, part, NCCL_FLOAT32, NCCL_SUM, comm, stream));
       break;
-    case BROADCAST:
-      NCCL_CHECK(ncclBroadcast(outgoing, incoming, count, NCCL_FLOAT32, 0, comm, stream));
+    case ALL_TO_ALL:
+      NCCL_CHECK(ncclAlltoAll(outgoing, incoming, part, NCCL_FLOAT32, comm, stream));
       break;
     default:
       NCCL_CHECK(ncclGroupStart());
-      NCCL_CHECK(ncclSend(outgoing, count, NCCL_FLOAT32, 1 - own->rank, comm, stream));
-      NCCL_CHECK(ncclRecv(incoming, count, NCCL_FLOAT32, 1 - own->rank, comm, stream));
+      NCCL_CHECK(ncclSend(outgoing, count, NCCL_FLOAT32, next, comm, stream));
+      NCCL_CHECK(ncclRecv(incoming, count, NCCL_FLOAT32, previous, comm, stream));
       NCCL_CHECK(ncclGroupEnd());
   }
 }
 
-/** The first and the last float are what the call makes of both ranks' numbers. */
-static void verify(int kind, size_t bytes) {
-  size_t length = kind == REDUCE_SCATTER ? bytes / RANKS : bytes;
-  float first, last, other = (float)(RANKS - own->rank);
-  float low = kind == SEND_RECEIVE ? other : kind == ALL_GATHER || kind == BROADCAST ? 1 : 1 + RANKS;
-  float high = kind == ALL_GATHER ? RANKS : low;
-  CHECK(cuMemcpyDtoH(&first, incoming, sizeof first));
-  CHECK(cuMemcpyDtoH(&last, incoming + length - sizeof last, sizeof last));
-  if (first != low || last != high) {
-    fail("%s of %zu bytes made %g and %g", names[kind], bytes, first, last);
+/** The float that a call leaves in this rank's buffer at an index. */
+static float expected(int kind, size_t part, size_t index) {
+  switch (kind) {
+    case BROADCAST:
+      return 1;
+    case ALL_GATHER:
+    case ALL_TO_ALL:
+      return (float)(index / part + 1);
+    case SEND_RECEIVE:
+      return (float)(own->rank == 0 ? ranks.count : own->rank);
+    default:
+      return (float)(ranks.count * (ranks.count + 1) / 2);
   }
-  CHECK(cuMemsetD32(incoming, 0, length / sizeof(float)));
+}
+
+/** Returns how many floats are not what the call makes of all ranks' numbers. */
+static long count_wrong(int kind, size_t bytes) {
+  size_t part = bytes / sizeof(float) / (size_t)ranks.count;
+  size_t count = kind == REDUCE_SCATTER ? part : bytes / sizeof(float);
+  long wrong = 0;
+  if (kind == REDUCE && own->rank != 0) {
+    return 0;
+  }
+  CHECK(cuMemcpyDtoH(results, incoming, count * sizeof(float)));
+  for (size_t i = 0; i < count; i++) {
+    wrong += results[i] != expected(kind, part, i);
+  }
+  CHECK(cuMemsetD32(incoming, 0, count));
+  return wrong;
 }
 
 static void wait_for_all(void) { CHECK(cuStreamSynchronize(own->stream)); }
@@ -91,17 +122,17 @@ static void measure_call(int kind, size_t bytes, int awaited, int queued) {
     wait_for_all();
     micros[i] = (now_seconds() - start) * 1e6;
   }
-  verify(kind, bytes);
-  // An exchange, so that both begin together.
-  call(SEND_RECEIVE, sizeof(float));
+  long wrong = count_wrong(kind, bytes);
+  // An exchange, so that all begin together.
+  call(ALL_REDUCE, sizeof(float));
   wait_for_all();
   double start = now_seconds();
   for (int i = 0; i < queued; i++) {
     call(kind, bytes);
   }
   wait_for_all();
-  printf("%.3f %.3f\n", median(micros, (size_t)awaited), (now_seconds() - start) * 1e6 / queued);
-  verify(kind, bytes);
+  double took = (now_seconds() - start) * 1e6 / queued;
+  printf("%.3f %.3f %ld\n", median(micros, (size_t)awaited), took, wrong + count_wrong(kind, bytes));
 }
 
 static double step(int turns, size_t bytes) {
@@ -149,7 +180,7 @@ static void obey(const char *line) {
     return;
   }
   for (int kind = 0; kind < CALLS; kind++) {
-    if (strcmp(name, names[kind]) == 0 && first >= 8 && is_in_range(second) && is_in_range(third)) {
+    if (strcmp(name, names[kind]) == 0 && first >= (long)sizeof(float) * ranks.count && is_in_range(second) && is_in_range(third)) {
       measure_call(kind, (size_t)first, (int)second, (int)third);
       return;
     }
@@ -158,7 +189,7 @@ static void obey(const char *line) {
 }
 
 int main(int count, char **words) {
-  struct rank_options options = {.ranks = RANKS, .rank = -1, .nccl = "libnccl.so.2"};
+  struct rank_options options = {.rank = -1, .nccl = "libnccl.so.2"};
   const char *kernels = NULL;
   CUmodule module;
   for (int i = 1; i < count; i += 2) {
@@ -168,8 +199,8 @@ int main(int count, char **words) {
       fail("no such option, or no value: %s", words[i]);
     }
   }
-  if (options.rank < 0 || options.id_file == NULL || kernels == NULL) {
-    fail("usage: collectives --rank R --id-file FILE --kernels FILE [--nccl LIBRARY]");
+  if (options.ranks < 1 || options.rank < 0 || options.id_file == NULL || kernels == NULL) {
+    fail("usage: collectives --ranks N --rank R --id-file FILE --kernels FILE [--nccl LIBRARY]");
   }
   ranks_start(&ranks, &options);
   own = &ranks.own_ranks[0];

@@ -4,6 +4,8 @@ package io.gpupool.cli;
 import io.gpupool.client.connection.ClientSecurity;
 import io.gpupool.transport.tls.TlsFiles;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -43,6 +45,24 @@ public final class SecurityOptions {
   /** Returns the security of a process that may outlive its certificates. */
   public ClientSecurity following() {
     return security(true);
+  }
+
+  /** Returns the environment variables that give a command started by this one the same. */
+  public Map<String, String> variables() {
+    Map<String, String> variables = new TreeMap<>();
+    put(variables, "GPUPOOL_TLS_CERT", certificate);
+    put(variables, "GPUPOOL_TLS_KEY", key);
+    put(variables, "GPUPOOL_TLS_CA", trusted);
+    if (insecure) {
+      variables.put("GPUPOOL_INSECURE", "1");
+    }
+    return variables;
+  }
+
+  private static void put(Map<String, String> variables, String name, @Nullable Path given) {
+    if (given != null) {
+      variables.put(name, given.toString());
+    }
   }
 
   private ClientSecurity security(boolean follow) {

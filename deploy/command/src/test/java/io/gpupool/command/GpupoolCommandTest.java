@@ -129,6 +129,12 @@ class GpupoolCommandTest {
         .containsExactly("--rounds", "1");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"all-reduce", "-b=8X", "-f=1", "-e=4", "-g=0", "-n=0", "--server=a"})
+  void benchCollectives_wordThatCannotBe_isWrongUsage(String word) {
+    assertThat(execute("bench", "collectives", word)).isEqualTo(2);
+  }
+
   @Test
   void run_withoutACommand_isWrongUsage() {
     assertThat(execute("run", "-p", "0.5")).isEqualTo(2);

@@ -22,7 +22,12 @@ import picocli.CommandLine.Parameters;
       "Measures launches, copies, allocations and events through the pool, and beside them",
       "what a TCP loopback connection can do at all."
     },
-    subcommands = {BenchCommand.Soft.class, SharesBench.class, PlacementBench.class})
+    subcommands = {
+      BenchCommand.Soft.class,
+      SharesBench.class,
+      PlacementBench.class,
+      CollectivesBench.class
+    })
 public final class BenchCommand implements Callable<Integer> {
   /** Where to measure, and how to tell. */
   static final class Measuring {
