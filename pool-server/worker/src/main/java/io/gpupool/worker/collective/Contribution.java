@@ -3,7 +3,6 @@ package io.gpupool.worker.collective;
 
 import io.gpupool.cuda.ReduceOperation;
 import io.gpupool.worker.os.Memory;
-import java.util.OptionalLong;
 
 /**
  * The contribution of a rank to a reduction, and its combination with those of others. Averages are
@@ -16,25 +15,28 @@ final class Contribution {
   private final int elementBytes;
   private final int ranks;
 
-  /** What the input has to be multiplied by before others get it; none: nothing. */
-  private final OptionalLong factor;
+  private final boolean isMultiplied;
+
+  /** The bits of what the input is multiplied by, if it is. */
+  private final long factor;
 
   Contribution(CollectiveCall call, Reduction reduction, int ranks) {
     this.reduction = reduction;
     this.ranks = ranks;
     operation = call.operation();
     elementBytes = call.type().bytes();
-    factor = factor(call.scalar());
-  }
-
-  private OptionalLong factor(Scalar scalar) {
+    Scalar scalar = call.scalar();
     if (operation == ReduceOperation.PRE_MULTIPLIED_SUM) {
-      return OptionalLong.of(scalar.isInMemory() ? element(scalar.bits()) : scalar.bits());
+      isMultiplied = true;
+      factor = scalar.isInMemory() ? element(scalar.bits()) : scalar.bits();
+    } else if (operation == ReduceOperation.AVERAGE
+        && reduction instanceof FloatingReduction floats) {
+      isMultiplied = true;
+      factor = floats.nearest(1.0 / ranks);
+    } else {
+      isMultiplied = false;
+      factor = 0;
     }
-    boolean isAverage = operation == ReduceOperation.AVERAGE;
-    return isAverage && reduction instanceof FloatingReduction floats
-        ? OptionalLong.of(floats.nearest(1.0 / ranks))
-        : OptionalLong.empty();
   }
 
   private long element(long address) {
@@ -48,13 +50,13 @@ final class Contribution {
 
   /** Returns whether the input has to be multiplied before others get it. */
   boolean isMultiplied() {
-    return factor.isPresent();
+    return isMultiplied;
   }
 
   /** Puts a part of this rank's input into the target. */
   void put(long target, long input, long elements) {
-    if (isMultiplied()) {
-      reduction.multiply(target, input, elements, factor.getAsLong());
+    if (isMultiplied) {
+      reduction.multiply(target, input, elements, factor);
     } else if (target != input) {
       Memory.copy(input, target, elements * elementBytes);
     }
@@ -62,8 +64,8 @@ final class Contribution {
 
   /** Puts what others contributed, combined with this rank's input, into the target. */
   void add(long target, long others, long input, long elements) {
-    if (isMultiplied()) {
-      reduction.multiply(target, input, elements, factor.getAsLong());
+    if (isMultiplied) {
+      reduction.multiply(target, input, elements, factor);
       combine(target, others, target, elements);
     } else {
       combine(target, others, input, elements);
