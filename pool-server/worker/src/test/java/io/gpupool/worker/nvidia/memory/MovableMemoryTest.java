@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gpupool.cuda.MemoryRange;
 import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Random;
@@ -61,7 +62,10 @@ class MovableMemoryTest {
 
   private final Mapped mapped = new Mapped();
   private final MovableMemory memory = new MovableMemory(0, mapped, NO_VARIABLES);
-  private final long out = Arena.ofAuto().allocate(8, 8).address();
+  /** Held as long as its address is in use: memory of an automatic arena goes with it. */
+  private final MemorySegment result = Arena.ofAuto().allocate(8, 8);
+
+  private final long out = result.address();
 
   private long allocate(long lengthBytes) {
     assertThat(memory.allocate(out, lengthBytes, CONTEXT)).isZero();
