@@ -112,6 +112,7 @@ final class LocalChannel implements Outlet, Inlet {
 
   @Override
   public long next(long lengthBytes) throws ChannelException {
+    Segments.check(lengthBytes);
     if (lengthBytes == 0) {
       return 0;
     }

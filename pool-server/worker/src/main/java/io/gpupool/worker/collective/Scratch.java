@@ -20,6 +20,7 @@ final class Scratch {
 
   /** Waits until a slot is free for a piece, which the caller sends next. */
   long slot(Outlet outlet, long lengthBytes) throws ChannelException {
+    Segments.check(lengthBytes);
     slot = (slot + 1) % SLOTS;
     outlet.awaitTaken(ends[slot]);
     ends[slot] = outlet.givenBytes() + lengthBytes;

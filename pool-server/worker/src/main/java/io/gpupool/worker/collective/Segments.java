@@ -8,6 +8,13 @@ final class Segments {
 
   private Segments() {}
 
+  /** Of a piece that scratch memory is to hold. */
+  static void check(long lengthBytes) {
+    if (lengthBytes < 0 || lengthBytes > BYTES) {
+      throw new IllegalArgumentException(lengthBytes + " bytes are no segment");
+    }
+  }
+
   static long lengthBytes(long restBytes) {
     return Math.min(restBytes, BYTES);
   }

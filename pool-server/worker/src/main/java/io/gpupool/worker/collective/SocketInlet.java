@@ -21,6 +21,7 @@ public final class SocketInlet implements Inlet {
 
   @Override
   public long next(long lengthBytes) throws ChannelException {
+    Segments.check(lengthBytes);
     MemorySegment block = scratch;
     if (block == null) {
       block = Arena.ofAuto().allocate(Segments.BYTES, Long.BYTES);

@@ -95,6 +95,22 @@ class ChannelLossTest {
         new SocketInlet(new ConnectedSocket(pair[1])));
   }
 
+  @Test
+  void pieces_longerThanASegment_areNotPutIntoScratchMemory() {
+    int[] pair = Posix.socketPair();
+    SocketInlet socket = new SocketInlet(new ConnectedSocket(pair[0]));
+    Posix.close(pair[1]);
+    for (Inlet inlet : List.of(socket, new LocalChannel())) {
+      for (long lengthBytes : new long[] {-1, Segments.BYTES + 1}) {
+        assertThatThrownBy(() -> inlet.next(lengthBytes))
+            .isInstanceOf(IllegalArgumentException.class);
+      }
+      inlet.close();
+    }
+    assertThatThrownBy(() -> new Scratch().slot(new LocalChannel(), Segments.BYTES + 1))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
   private void cutDifferently(Outlet outlet, Inlet inlet) throws ChannelException {
     long source = arena.allocate(12).address();
     long target = arena.allocate(12).address();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.collective;
 
+import static org.awaitility.Awaitility.await;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -68,9 +70,11 @@ final class RankThreads implements AutoCloseable {
     }
   }
 
+  /** Returns when no rank touches memory any more, which the caller may free then. */
   @Override
   public void close() {
     channels.forEach(Channels::close);
     threads.shutdownNow();
+    await().atMost(LIMIT_SECONDS, TimeUnit.SECONDS).until(threads::isTerminated);
   }
 }

@@ -183,6 +183,57 @@ class CommunicatorsTest {
         .isEqualTo(CudaResult.INVALID_HANDLE);
   }
 
+  /** A session's memory may be unmapped once it is closed. */
+  @Test
+  void session_thatIsClosed_leavesNoThreadBehind() {
+    List<Rank> two = communicator(2);
+    List<Thread> threads = rankThreads();
+    assertThat(threads).hasSize(2);
+    for (Rank rank : two) {
+      rank.allReduce(1, rank.send, CollectiveKind.ALL_REDUCE);
+    }
+    two.getFirst().session.post(Ops.communicatorEnd, NUMBER);
+    two.forEach(rank -> rank.session.close());
+    ranks.clear();
+    assertThat(threads).noneMatch(Thread::isAlive);
+  }
+
+  private static List<Thread> rankThreads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith("rank "))
+        .toList();
+  }
+
+  /** Its threads would be without number otherwise. */
+  @Test
+  void communicators_thatWaitForOthers_areLimitedThoughTheyAreEnded() {
+    Rank one = new Rank();
+    Rank other = new Rank();
+    for (int i = 0; i < 256; i++) {
+      assertThat(one.session.call(Ops.communicatorJoin, i, 2, 0, id(i)).result()).isZero();
+      assertThat(other.session.call(Ops.communicatorJoin, i, 2, 1, id(i)).result()).isZero();
+      while (one.state(i).getFirst() == IN_PROGRESS) {
+        Thread.onSpinWait();
+      }
+      byte[] call = call(CollectiveKind.ALL_REDUCE, one.send, one.receive);
+      one.session.post(Ops.communicatorCalls, i, STREAM, call);
+      one.session.post(Ops.communicatorEnd, i);
+    }
+    assertThat(one.join(0, 1)).isEqualTo(CudaResult.OUT_OF_MEMORY);
+  }
+
+  @Test
+  void communicator_thatIsEndedBeforeItBegins_isLost() {
+    Rank first = new Rank();
+    assertThat(first.join(0, 2)).isZero();
+    first.session.post(Ops.communicatorEnd, NUMBER);
+    await().until(() -> directory.size() == 0);
+  }
+
+  private static byte[] id(int number) {
+    return ByteBuffer.allocate(128).putInt(number).array();
+  }
+
   @Test
   void call_thatNamesForeignMemory_endsTheCommunicator() {
     List<Rank> two = communicator(2);

@@ -29,6 +29,10 @@ final class Communicator implements RankDirectory.Listener {
   @GuardedBy("this")
   private @Nullable Place place;
 
+  /** Carries out its steps; null: it has joined none. */
+  @GuardedBy("this")
+  private @Nullable Thread thread;
+
   /** Whether the program has given it up, and wants to hear of no error. */
   private volatile boolean isAborted;
 
@@ -63,7 +67,9 @@ final class Communicator implements RankDirectory.Listener {
     Rank rank = new Rank(name.rank(), ranks, channels);
     // Before the thread begins, which leaves at once if there is a failure already.
     directory.join(name, ranks, this);
-    new RankThread(this, steps, rank, beginMillis).start("rank " + name.rank());
+    synchronized (this) {
+      thread = new RankThread(this, steps, rank, beginMillis).start("rank " + name.rank());
+    }
   }
 
   /** Is none: of the split, this rank is in no part. */
@@ -154,6 +160,28 @@ final class Communicator implements RankDirectory.Listener {
     // First: one that merely ends leaves in order.
     fail(NcclResult.INVALID_USAGE, reason);
     end();
+  }
+
+  /** Returns whether its thread may still touch memory of the session. */
+  boolean isAlive() {
+    Thread own = thread();
+    return own != null && own.isAlive();
+  }
+
+  /** Waits until its thread touches no memory of the session any more, after {@link #abort}. */
+  void awaitEnd(long limitMillis) {
+    Thread own = thread();
+    try {
+      if (own != null && limitMillis > 0) {
+        own.join(limitMillis);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private synchronized @Nullable Thread thread() {
+    return thread;
   }
 
   // From the pool

@@ -24,6 +24,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The session's ranks of communicators, by the client's numbers. Used by the session's thread
@@ -36,6 +37,9 @@ public final class Communicators implements CollectiveOps {
   private static final int ID_BYTES = 128;
   private static final int MAX_ERROR_BYTES = 1024;
 
+  /** More than enough for ranks whose channels are closed. */
+  private static final long END_MILLIS = 10_000;
+
   private final Backend backend;
   private final CurrentCall call;
   private final HandleTables handles;
@@ -43,6 +47,9 @@ public final class Communicators implements CollectiveOps {
   private final StreamBarriers barriers;
   private final LocalCommunicators locals = new LocalCommunicators();
   private final Map<Integer, Communicator> communicators = new HashMap<>();
+
+  /** Those that the program has ended, while their threads have something to carry out. */
+  private final List<Communicator> ending = new ArrayList<>();
 
   public Communicators(
       Backend backend,
@@ -107,7 +114,8 @@ public final class Communicators implements CollectiveOps {
     if (communicators.containsKey(number)) {
       return CudaResult.INVALID_VALUE;
     }
-    return communicators.size() < MAX_COMMUNICATORS ? 0 : CudaResult.OUT_OF_MEMORY;
+    ending.removeIf(communicator -> !communicator.isAlive());
+    return communicators.size() + ending.size() < MAX_COMMUNICATORS ? 0 : CudaResult.OUT_OF_MEMORY;
   }
 
   @Override
@@ -216,26 +224,39 @@ public final class Communicators implements CollectiveOps {
       return CudaResult.INVALID_HANDLE;
     }
     communicator.end();
+    ending.add(communicator);
     return CudaResult.SUCCESS;
   }
 
   /** Ends what a context that is going down has. */
   public void forget(ContextState context) {
-    communicators
-        .values()
-        .removeIf(communicator -> {
-          boolean isOf = communicator.context == context;
-          if (isOf) {
-            communicator.abort("the context of the communicator was destroyed");
-          }
-          return isOf;
-        });
+    List<Communicator> gone = all().filter(one -> one.context == context).toList();
+    end(gone, "the context of the communicator was destroyed");
+    communicators.values().removeAll(gone);
+    ending.removeAll(gone);
     barriers.forget(context);
   }
 
   /** Ends all. */
   public void close() {
-    communicators.values().forEach(one -> one.abort("the session has ended"));
+    end(all().toList(), "the session has ended");
     communicators.clear();
+    ending.clear();
+  }
+
+  private Stream<Communicator> all() {
+    return Stream.concat(communicators.values().stream(), ending.stream());
+  }
+
+  /**
+   * Ends communicators, and waits until they touch no memory. One that the program has ended, and
+   * that has carried out everything, leaves in order.
+   */
+  private void end(List<Communicator> gone, String reason) {
+    gone.stream()
+        .filter(one -> !ending.contains(one) || one.state().pending() > 0)
+        .forEach(one -> one.abort(reason));
+    long endMillis = System.currentTimeMillis() + END_MILLIS;
+    gone.forEach(one -> one.awaitEnd(endMillis - System.currentTimeMillis()));
   }
 }

@@ -103,10 +103,13 @@ final class RankSteps {
     return Optional.of(rest);
   }
 
-  /** Waits until all ranks are there or it has failed; returns whether that took too long. */
+  /**
+   * Waits until all ranks are there, or it has failed or is to end; returns whether that took too
+   * long.
+   */
   synchronized boolean isLate(long limitMillis) {
     long endNanos = System.nanoTime() + limitMillis * 1_000_000;
-    while (result == NcclResult.IN_PROGRESS) {
+    while (result == NcclResult.IN_PROGRESS && !isEnding) {
       long leftMillis = (endNanos - System.nanoTime()) / 1_000_000;
       if (leftMillis <= 0) {
         return true;

@@ -26,10 +26,11 @@ final class RankThread {
     this.beginMillis = beginMillis;
   }
 
-  void start(String name) {
+  Thread start(String name) {
     Thread thread = new Thread(this::serve, name);
     thread.setDaemon(true);
     thread.start();
+    return thread;
   }
 
   private void serve() {
@@ -52,6 +53,9 @@ final class RankThread {
     try {
       step.run(rank);
       isDone = true;
+    } catch (RuntimeException e) {
+      // Whoever waits for the step must not wait for ever.
+      communicator.fail(NcclResult.INTERNAL_ERROR, "internal error: " + e);
     } catch (ChannelException e) {
       communicator.fail(NcclResult.REMOTE_ERROR, String.valueOf(e.getMessage()));
     } catch (StreamFailedException e) {
