@@ -62,6 +62,7 @@ class MovableMemoryTest {
 
   private final Mapped mapped = new Mapped();
   private final MovableMemory memory = new MovableMemory(0, mapped, NO_VARIABLES);
+
   /** Held as long as its address is in use: memory of an automatic arena goes with it. */
   private final MemorySegment result = Arena.ofAuto().allocate(8, 8);
 
