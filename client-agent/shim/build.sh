@@ -224,15 +224,15 @@ link_nvml() {
   check "$target/libnvidia-ml.so.1"
 }
 
-# NCCL's library finds libcuda's functions when it runs.
+# NCCL's library finds libcuda's functions when it runs. It is preloaded into all programs of a container, and needs
+# libc alone.
 link_nccl() {
   compile_folder nccl
   # shellcheck disable=SC2086
   $CC -shared -pthread ${CFLAGS:-} -o "$target/libnccl.so.2" -Wl,-soname,libnccl.so.2 \
     -Wl,--defsym=dlopen=gpupool_dlopen \
     -Wl,--version-script=src/nccl.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $folder_objects \
-    -Wl,--no-as-needed "$objects/stub/libpthread.so.0" "$objects/stub/libdl.so.2" -Wl,--as-needed -static-libgcc
+    -Wl,-z,nopack-relative-relocs -Wl,--build-id=sha1 $folder_objects -Wl,--as-needed -static-libgcc
   check "$target/libnccl.so.2"
 }
 
@@ -325,6 +325,13 @@ $faults"
 # A test program prints "ok NAME" or "not ok NAME" a case (none at all: the program is the case) and exits
 # with 0, or 77 after a last line saying why it cannot run here. Results go where Maven's totals are.
 # Some run at the same time, for much of theirs is waiting.
+# A libnccl.so.2 that is not gpupool's.
+build_other_nccl() {
+  mkdir -p "$objects/test/other"
+  compile src/test/nccl/other.c "$objects/test/other/other.o" || die "compilation failed"
+  $CC -shared ${CFLAGS:-} -o "$objects/test/other/libnccl.so.2" -Wl,-soname,libnccl.so.2 "$objects/test/other/other.o"
+}
+
 run_tests() {
   mkdir -p "$objects/test" "$target/surefire-reports"
   failed=$objects/test/failed
@@ -422,6 +429,7 @@ case "${1:-}" in
   test)
     coverage_page | cmp -s - ../../docs/reference/nvml-coverage.md || die "docs/reference/nvml-coverage.md is old: build.sh coverage"
     copy_archives
+    build_other_nccl
     stream_tests='connections_test copies_test page_locked_test resume_begin_test resume_end_test resume_test session_test suspended_test threads_test'
     stream_tests="$stream_tests writer_test"
     run_tests

@@ -25,32 +25,32 @@ static ncclResult_t join(ncclComm_t *made, int ranks, const ncclUniqueId *id, in
   return result ? result : table->join(made, ranks, id, rank, blocking);
 }
 
-EXPORT(ncclResult_t, ncclCommInitRank, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank) {
+OWN(ncclResult_t, ncclCommInitRank, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank) {
   return join(comm, nranks, &commId, rank, NULL);
 }
 
-EXPORT(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
-       ncclConfig_t *config) {
+OWN(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
+    ncclConfig_t *config) {
   return join(comm, nranks, &commId, rank, config);
 }
 
-EXPORT(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, int nId,
-       ncclUniqueId *commIds, ncclConfig_t *config) {
+OWN(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, int nId,
+    ncclUniqueId *commIds, ncclConfig_t *config) {
   // All ranks have the same ones: the first is enough.
   return join(newcomm, nranks, nId > 0 ? commIds : NULL, myrank, config);
 }
 
-ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
+ncclResult_t own_ncclGetUniqueId(ncclUniqueId *uniqueId);
 
-EXPORT(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist) {
+OWN(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist) {
   const struct nccl_table *table = library_table();
   ncclUniqueId id;
   if (!table) return NCCL_SYSTEM_ERROR;
-  ncclResult_t result = ncclGetUniqueId(&id);
+  ncclResult_t result = own_ncclGetUniqueId(&id);
   return result ? result : table->joinAll(comm, ndev, devlist, &id);
 }
 
-EXPORT(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config) {
+OWN(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config) {
   const struct nccl_table *table = library_table();
   enum nccl_blocking blocking;
   if (!table) return NCCL_SYSTEM_ERROR;
@@ -58,47 +58,47 @@ EXPORT(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key, ncclCom
   return result ? result : table->split(comm, color, key, newcomm, blocking);
 }
 
-EXPORT(ncclResult_t, ncclCommFinalize, ncclComm_t comm) {
+OWN(ncclResult_t, ncclCommFinalize, ncclComm_t comm) {
   const struct nccl_table *table = library_table();
   return table ? table->finish(comm) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommDestroy, ncclComm_t comm) {
+OWN(ncclResult_t, ncclCommDestroy, ncclComm_t comm) {
   const struct nccl_table *table = library_table();
   return table ? table->destroy(comm) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommAbort, ncclComm_t comm) {
+OWN(ncclResult_t, ncclCommAbort, ncclComm_t comm) {
   const struct nccl_table *table = library_table();
   return table ? table->abort(comm) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError) {
+OWN(ncclResult_t, ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError) {
   const struct nccl_table *table = library_table();
   return table ? table->asyncError(comm, asyncError) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommCount, const ncclComm_t comm, int *count) {
+OWN(ncclResult_t, ncclCommCount, const ncclComm_t comm, int *count) {
   const struct nccl_table *table = library_table();
   return table ? table->describe(comm, count, NULL, NULL) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommUserRank, const ncclComm_t comm, int *rank) {
+OWN(ncclResult_t, ncclCommUserRank, const ncclComm_t comm, int *rank) {
   const struct nccl_table *table = library_table();
   return table ? table->describe(comm, NULL, rank, NULL) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclCommCuDevice, const ncclComm_t comm, int *device) {
+OWN(ncclResult_t, ncclCommCuDevice, const ncclComm_t comm, int *device) {
   const struct nccl_table *table = library_table();
   return table ? table->describe(comm, NULL, NULL, device) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclGroupStart, void) {
+OWN(ncclResult_t, ncclGroupStart, void) {
   const struct nccl_table *table = library_table();
   return table ? table->groupBegin() : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclGroupEnd, void) {
+OWN(ncclResult_t, ncclGroupEnd, void) {
   const struct nccl_table *table = library_table();
   return table ? table->groupEnd() : NCCL_SYSTEM_ERROR;
 }

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-EXPORT(ncclResult_t, ncclGetVersion, int *version) {
+OWN(ncclResult_t, ncclGetVersion, int *version) {
   if (!version) return NCCL_INVALID_ARGUMENT;
   *version = NCCL_VERSION;
   return NCCL_SUCCESS;
 }
 
-EXPORT(ncclResult_t, ncclGetUniqueId, ncclUniqueId *uniqueId) {
+OWN(ncclResult_t, ncclGetUniqueId, ncclUniqueId *uniqueId) {
   static const char tag[16] = "gpupool-nccl-id";
   size_t done = sizeof tag;
   if (!uniqueId) return NCCL_INVALID_ARGUMENT;
@@ -30,7 +30,7 @@ EXPORT(ncclResult_t, ncclGetUniqueId, ncclUniqueId *uniqueId) {
   return done == sizeof uniqueId->bytes ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(const char *, ncclGetErrorString, ncclResult_t result) {
+OWN(const char *, ncclGetErrorString, ncclResult_t result) {
   static const char *const texts[] = {
       [NCCL_SUCCESS] = "no error",
       [NCCL_CUDA_ERROR] = "a CUDA call failed: ncclGetLastError names it",
@@ -45,17 +45,17 @@ EXPORT(const char *, ncclGetErrorString, ncclResult_t result) {
   return result >= 0 && (size_t)result < sizeof texts / sizeof *texts ? texts[result] : "an unknown result";
 }
 
-EXPORT(const char *, ncclGetLastError, ncclComm_t comm) {
+OWN(const char *, ncclGetLastError, ncclComm_t comm) {
   const struct nccl_table *table = library_table();
   return table ? table->lastError(comm) : "gpupool's libnccl.so.2 needs gpupool's libcuda.so.1";
 }
 
-EXPORT(ncclResult_t, ncclMemAlloc, void **ptr, size_t size) {
+OWN(ncclResult_t, ncclMemAlloc, void **ptr, size_t size) {
   const struct nccl_table *table = library_table();
   return table ? table->allocate(ptr, size) : NCCL_SYSTEM_ERROR;
 }
 
-EXPORT(ncclResult_t, ncclMemFree, void *ptr) {
+OWN(ncclResult_t, ncclMemFree, void *ptr) {
   const struct nccl_table *table = library_table();
   return table ? table->release(ptr) : NCCL_SYSTEM_ERROR;
 }
@@ -69,7 +69,7 @@ static ncclResult_t check(ncclComm_t comm) {
 
 // Registered memory is no faster here, and no slower.
 
-EXPORT(ncclResult_t, ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle) {
+OWN(ncclResult_t, ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle) {
   ncclResult_t result = check(comm);
   if (!result && (!buff || !size || !handle)) {
     result = library_table()->refuse(NCCL_INVALID_ARGUMENT, "ncclCommRegister: an argument is NULL or 0");
@@ -78,7 +78,7 @@ EXPORT(ncclResult_t, ncclCommRegister, const ncclComm_t comm, void *buff, size_t
   return result;
 }
 
-EXPORT(ncclResult_t, ncclCommDeregister, const ncclComm_t comm, void *handle) {
+OWN(ncclResult_t, ncclCommDeregister, const ncclComm_t comm, void *handle) {
   (void)handle;
   return check(comm);
 }

@@ -3,6 +3,8 @@
 // both loaded, NVIDIA's would call functions of this one, which comes first.
 #include "../../glibc_symbol.h"
 
+#include "nccl_library.h"
+
 #include <string.h>
 
 typedef void *opener(const char *file, int mode);
@@ -22,15 +24,13 @@ static int names_nccl(const char *file) {
   return strncmp(slash ? slash + 1 : file, "libnccl.so", 10) == 0;
 }
 
-/** Returns the path of this library, or else the one that was asked for. Apart, so that the caller can jump. */
-__attribute__((noinline)) static const char *own_path(const char *asked) {
-  static const char here;
-  Dl_info own;
-  return dladdr(&here, &own) ? own.dli_fname : asked;
-}
+/** Returns the path to open. Apart, so that the caller can jump. */
+__attribute__((noinline)) static const char *path_for(const char *asked) { return choice_opens(asked); }
 
 void *gpupool_dlopen(const char *file, int mode) {
-  if (file && names_nccl(file)) file = own_path(file);
+  if (file && names_nccl(file)) file = path_for(file);
   // A jump, not a call: where a library is looked for depends on who calls dlopen.
   return glibc_dlopen()(file, mode);
 }
+
+void *glibc_open(const char *file, int mode) { return glibc_dlopen()(file, mode); }

@@ -5,7 +5,7 @@
 
 #define IMPLEMENTED(name, note)
 #define REFUSED(name, reason)                   \
-  EXPORT(ncclResult_t, name, void) {            \
+  OWN(ncclResult_t, name, void) {               \
     static _Atomic int told;                    \
     return library_refuse(#name, reason, &told); \
   }
@@ -18,37 +18,37 @@ static void tell(const char *function) {
   library_refuse(function, "communication by kernels", &told);
 }
 
-EXPORT(ncclTeam_t, ncclTeamWorld, ncclComm_t comm) {
+OWN(ncclTeam_t, ncclTeamWorld, ncclComm_t comm) {
   (void)comm;
   tell("ncclTeamWorld");
   return (ncclTeam_t){0};
 }
 
-EXPORT(ncclTeam_t, ncclTeamLsa, ncclComm_t comm) {
+OWN(ncclTeam_t, ncclTeamLsa, ncclComm_t comm) {
   (void)comm;
   tell("ncclTeamLsa");
   return (ncclTeam_t){0};
 }
 
-EXPORT(ncclTeam_t, ncclTeamRail, ncclComm_t comm) {
+OWN(ncclTeam_t, ncclTeamRail, ncclComm_t comm) {
   (void)comm;
   tell("ncclTeamRail");
   return (ncclTeam_t){0};
 }
 
-EXPORT(int, ncclTeamRankToWorld, ncclComm_t comm, ncclTeam_t team, int rank) {
+OWN(int, ncclTeamRankToWorld, ncclComm_t comm, ncclTeam_t team, int rank) {
   (void)comm, (void)team, (void)rank;
   tell("ncclTeamRankToWorld");
   return -1;
 }
 
-EXPORT(int, ncclTeamRankToLsa, ncclComm_t comm, ncclTeam_t team, int rank) {
+OWN(int, ncclTeamRankToLsa, ncclComm_t comm, ncclTeam_t team, int rank) {
   (void)comm, (void)team, (void)rank;
   tell("ncclTeamRankToLsa");
   return -1;
 }
 
-EXPORT(int, ncclLLA2ACalcSlots, int maxElts, int maxEltSize) {
+OWN(int, ncclLLA2ACalcSlots, int maxElts, int maxEltSize) {
   (void)maxElts, (void)maxEltSize;
   tell("ncclLLA2ACalcSlots");
   return 0;
@@ -56,9 +56,8 @@ EXPORT(int, ncclLLA2ACalcSlots, int maxElts, int maxEltSize) {
 
 // GPUPOOL_LOG says what is written, and is read once.
 
-EXPORT(void, ncclResetDebugInit, void) {}
+OWN(void, ncclResetDebugInit, void) {}
 
-__attribute__((visibility("default"))) void ncclResetDebugInitInternal(void);
-void ncclResetDebugInitInternal(void) {}
+OWN(void, ncclResetDebugInitInternal, void) {}
 
-EXPORT(void, ncclParamDumpAll, void) {}
+OWN(void, ncclParamDumpAll, void) {}

@@ -11,29 +11,28 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct nccl_table *found;
 
-static void complain(const char *problem) {
-  fprintf(stderr,
-          "gpupool: gpupool's libnccl.so.2 needs gpupool's libcuda.so.1 (%s): start the program with gpupool run, or let "
-          "it load NVIDIA's libnccl.so.2\n",
-          problem);
+static char problem[256];
+
+static void note(const char *what) {
+  snprintf(problem, sizeof problem, "gpupool's libnccl.so.2 needs gpupool's libcuda.so.1 (%s)", what);
 }
 
 static void find(void) {
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  void *driver = glibc_open("libcuda.so.1", RTLD_NOW);
   if (!driver) {
-    complain(dlerror());
+    note(dlerror());
     return;
   }
   CUresult (*exportTable)(const void **, const void *) =
       (CUresult(*)(const void **, const void *))dlsym(driver, "cuGetExportTable");
   const void *table = NULL;
   if (!exportTable || exportTable(&table, NCCL_TABLE_ID) || !table) {
-    complain("the one that is loaded is not");
+    note("the one that is loaded is not");
     return;
   }
   const struct nccl_table *known = table;
   if (known->bytes < sizeof *known) {
-    complain("the one that is loaded is of another version");
+    note("the one that is loaded is of another version");
     return;
   }
   found = known;
@@ -43,6 +42,8 @@ const struct nccl_table *library_table(void) {
   pthread_once(&once, find);
   return found;
 }
+
+const char *library_problem(void) { return *problem ? problem : NULL; }
 
 ncclResult_t library_refuse(const char *function, const char *reason, _Atomic int *told) {
   char text[NCCL_TEXT_BYTES];

@@ -83,4 +83,6 @@ struct nccl_table {
   int (*release)(void *memory);
   /** Takes note of an error that the caller found, for lastError. */
   int (*refuse)(int result, const char *text);
+  /** Whether the calls are carried out at the servers of the program's GPUs. Opens the session. */
+  int (*serves)(void);
 };

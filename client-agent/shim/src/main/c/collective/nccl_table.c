@@ -7,6 +7,7 @@
 #include "collective/nccl_error.h"
 #include "collective/reduce_operator.h"
 #include "shim.h"
+#include "transport/device_table.h"
 
 static int begin(void) {
   group_begin();
@@ -24,6 +25,15 @@ static int allocate(void **memory, size_t bytes) {
 static int release(void *memory) { return nccl_of(shim_cuMemFree_v2((uintptr_t)memory), "ncclMemFree"); }
 
 static int refuse(int result, const char *text) { return nccl_fail((enum nccl_result)result, "%s", text); }
+
+/** Without a session the calls themselves tell what is wrong. */
+static int serves(void) {
+  if (shim_cuInit(0)) return true;
+  for (uint32_t i = 0; i < devices_count(); i++) {
+    if (!device_has_collectives((CUdevice)i)) return false;
+  }
+  return true;
+}
 
 const struct nccl_table ncclTable = {
     .bytes = sizeof ncclTable,
@@ -44,4 +54,5 @@ const struct nccl_table ncclTable = {
     .allocate = allocate,
     .release = release,
     .refuse = refuse,
+    .serves = serves,
 };

@@ -164,6 +164,9 @@ bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device) 
 
 bool device_allocates_at(CUdevice device) { return devices.devices[device].attributes[0] == DEVICE_ALLOCATES_AT; }
 
+// Software GPUs have both.
+bool device_has_collectives(CUdevice device) { return device_allocates_at(device); }
+
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);
   if (!device || attribute <= 0 || (uint32_t)attribute >= device->attributeCount) {

@@ -10,12 +10,24 @@ import java.util.Map;
 
 /**
  * The files and variables of every container that uses the pool, whoever starts it: the shim under
- * the names of NVIDIA's libraries, and the agent's socket. No device node and no privilege.
+ * the names of NVIDIA's libraries, gpupool's NCCL, and the agent's socket. No device node and no
+ * privilege.
  *
- * @param shimFolder on the machine, with the shim's libraries
+ * @param shimFolder on the machine, with the shim's libraries; beside it is a folder {@link #NCCL}
  * @param agentFolder on the machine, with the agent's socket, agent.sock
  */
 public record ContainerWiring(Path shimFolder, Path agentFolder) {
+  /**
+   * The folder with gpupool's NCCL, beside the shim's: the library is no part of the shim, because
+   * programs that find the shim by LD_LIBRARY_PATH keep NVIDIA's.
+   */
+  public static final String NCCL = "nccl";
+
+  // Images have NVIDIA's library anywhere, and their programs find it there: so gpupool's is put
+  // before it. This file leaves an LD_PRELOAD of the image or of the user in force, which a
+  // variable would not.
+  private static final String PRELOAD_LIST = "ld.so.preload";
+  private static final String NCCL_LIBRARY = "libnccl.so.2";
   private static final List<String> LIBRARIES = List.of("libcuda.so.1", "libnvidia-ml.so.1");
   // Where the loaders of Debian's and Red Hat's kinds look, and where NVIDIA's images have theirs
   // look: so no environment variable of the image need be replaced.
@@ -44,10 +56,17 @@ public record ContainerWiring(Path shimFolder, Path agentFolder) {
         mounts.add(new Mount(shimFolder.resolve(library).toString(), folder + "/" + library));
       }
     }
+    // Where the list says that it is.
+    mounts.add(nccl(NCCL_LIBRARY, "/usr/lib/gpupool/" + NCCL_LIBRARY));
+    mounts.add(nccl(PRELOAD_LIST, "/etc/" + PRELOAD_LIST));
     // The folder, so that another agent's socket is seen, too. Read-only keeps nobody from
     // connecting, but from removing the socket that all share.
     mounts.add(new Mount(agentFolder.toString(), AGENT_FOLDER));
     return List.copyOf(mounts);
+  }
+
+  private Mount nccl(String file, String inContainer) {
+    return new Mount(shimFolder.resolveSibling(NCCL).resolve(file).toString(), inContainer);
   }
 
   /** Returns the variables that the container's programs need. */

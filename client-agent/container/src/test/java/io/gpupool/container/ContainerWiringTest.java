@@ -24,6 +24,8 @@ class ContainerWiringTest {
             "/opt/gpupool/shim/libnvidia-ml.so.1 /usr/lib64/libnvidia-ml.so.1",
             "/opt/gpupool/shim/libcuda.so.1 /usr/local/nvidia/lib64/libcuda.so.1",
             "/opt/gpupool/shim/libnvidia-ml.so.1 /usr/local/nvidia/lib64/libnvidia-ml.so.1",
+            "/opt/gpupool/nccl/libnccl.so.2 /usr/lib/gpupool/libnccl.so.2",
+            "/opt/gpupool/nccl/ld.so.preload /etc/ld.so.preload",
             "/var/run/pool /run/gpupool");
     assertThat(wiring.environment())
         .isEqualTo(Map.of("GPUPOOL_AGENT", "/run/gpupool/agent.sock", "NCCL_P2P_LEVEL", "SYS"));

@@ -26,6 +26,8 @@ class ContainerAllocationTest {
             "/opt/gpupool/shim/libnvidia-ml.so.1 /usr/lib64/libnvidia-ml.so.1",
             "/opt/gpupool/shim/libcuda.so.1 /usr/local/nvidia/lib64/libcuda.so.1",
             "/opt/gpupool/shim/libnvidia-ml.so.1 /usr/local/nvidia/lib64/libnvidia-ml.so.1",
+            "/opt/gpupool/nccl/libnccl.so.2 /usr/lib/gpupool/libnccl.so.2",
+            "/opt/gpupool/nccl/ld.so.preload /etc/ld.so.preload",
             "/var/run/pool /run/gpupool");
     assertThat(answer.getEnvsMap())
         .isEqualTo(Map.of("GPUPOOL_AGENT", "/run/gpupool/agent.sock", "NCCL_P2P_LEVEL", "SYS"));
@@ -36,6 +38,6 @@ class ContainerAllocationTest {
   void answer_cdi_namesTheDeviceToo() {
     ContainerAllocation allocation = new ContainerAllocation(SHIM, AGENT, "gpupool.io/gpu=shared");
     assertThat(allocation.answer().getCdiDevices(0).getName()).isEqualTo("gpupool.io/gpu=shared");
-    assertThat(allocation.answer().getMountsCount()).isEqualTo(7);
+    assertThat(allocation.answer().getMountsCount()).isEqualTo(9);
   }
 }

@@ -38,6 +38,7 @@ final class ContainerOptions {
   ContainerWiring wiring() throws IOException {
     Installation installation = Installation.find();
     installation.require(installation.shim().resolve("libcuda.so.1"));
+    installation.require(installation.nccl());
     Path folder = folder();
     if (!Files.exists(folder.resolve(SOCKET))) {
       System.err.println(

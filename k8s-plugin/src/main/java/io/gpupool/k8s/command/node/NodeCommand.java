@@ -57,7 +57,10 @@ public final class NodeCommand implements Callable<Integer> {
       names = "--shim-source",
       paramLabel = "FOLDER",
       defaultValue = "/gpupool/lib/shim",
-      description = "the shim's libraries, to be copied at the start (default: ${DEFAULT-VALUE})")
+      description = {
+        "the shim's libraries, to be copied at the start, with the folder nccl beside it (default:",
+        "${DEFAULT-VALUE})"
+      })
   private Path shimSource;
 
   @Option(

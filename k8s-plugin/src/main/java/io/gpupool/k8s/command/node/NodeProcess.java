@@ -2,6 +2,7 @@
 package io.gpupool.k8s.command.node;
 
 import io.gpupool.container.CdiSpec;
+import io.gpupool.container.ContainerWiring;
 import io.gpupool.k8s.command.process.HealthPort;
 import io.gpupool.k8s.command.process.PoolConnections;
 import io.gpupool.k8s.deviceplugin.ContainerAllocation;
@@ -98,6 +99,7 @@ final class NodeProcess implements AutoCloseable {
     this.setup = setup;
     PluginOptions options = setup.plugin();
     new ShimFolder(setup.shimFolder()).fillFrom(setup.shimSource());
+    new ShimFolder(nccl(setup.shimFolder())).fillFrom(nccl(setup.shimSource()));
     Obstacle.removeFrom(setup.socket());
     agent =
         NodeAgent.start(
@@ -115,6 +117,10 @@ final class NodeProcess implements AutoCloseable {
     measure(meters);
     agent.measure(meters);
     health = HealthPort.open(setup.healthPort(), this::broken, this::unready, meters);
+  }
+
+  private static Path nccl(Path shim) {
+    return shim.resolveSibling(ContainerWiring.NCCL);
   }
 
   /**
@@ -190,6 +196,7 @@ final class NodeProcess implements AutoCloseable {
   void removeTraces() {
     try {
       new ShimFolder(setup.shimFolder()).remove();
+      new ShimFolder(nccl(setup.shimFolder())).remove();
       ServerSockets.beside(setup.socket()).remove();
       Files.deleteIfExists(setup.socket());
       Path cdiFolder = setup.cdiFolder();

@@ -10,8 +10,9 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * The node's folder with the shim's libraries, which containers mount file by file. A library is
- * replaced by a new file of the same name, so running containers keep theirs.
+ * A folder of the node with the shim's libraries, or with gpupool's NCCL, which containers mount
+ * file by file. A library is replaced by a new file of the same name, so running containers keep
+ * theirs.
  */
 final class ShimFolder {
   private static final String TEMPORARY = ".new-";
@@ -25,7 +26,7 @@ final class ShimFolder {
   /** Copies the other folder's files, except those that are the same already. */
   void fillFrom(Path source) throws IOException {
     if (!Files.isDirectory(source)) {
-      throw new IOException("there is no folder " + source + " with the shim (--shim-source)");
+      throw new IOException("there is no folder " + source + " (--shim-source)");
     }
     try {
       Files.createDirectories(folder);

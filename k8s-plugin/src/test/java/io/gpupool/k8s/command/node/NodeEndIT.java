@@ -29,8 +29,9 @@ class NodeEndIT {
 
   @BeforeEach
   void install() throws IOException {
-    Files.createDirectories(node.resolve("image"));
-    Files.writeString(node.resolve("image/libcuda.so.1"), "shim");
+    Files.createDirectories(node.resolve("image/shim"));
+    Files.createDirectories(node.resolve("image/nccl"));
+    Files.writeString(node.resolve("image/shim/libcuda.so.1"), "shim");
     Files.createDirectories(node.resolve("kubelet/device-plugins"));
     client
         .resource(
@@ -56,7 +57,7 @@ class NodeEndIT {
             "--pool=127.0.0.1:1",
             "--node=node-1",
             "--name=pool",
-            "--shim-source=" + node.resolve("image"),
+            "--shim-source=" + node.resolve("image/shim"),
             "--shim-folder=" + node.resolve("run/shim"),
             "--agent-folder=" + node.resolve("run"),
             "--kubelet-folder=" + node.resolve("kubelet"),

@@ -64,8 +64,10 @@ class NodeIT {
     pool.admin(controller).createTenant(CreateTenantRequest.newBuilder().setName("team").build());
     Files.writeString(
         node.resolve("token"), TestIssuer.sign(key, cluster.podClaims("system/node", "uid-n")));
-    Files.createDirectories(node.resolve("image"));
-    Files.writeString(node.resolve("image/libcuda.so.1"), "shim");
+    Files.createDirectories(node.resolve("image/shim"));
+    Files.writeString(node.resolve("image/shim/libcuda.so.1"), "shim");
+    Files.createDirectories(node.resolve("image/nccl"));
+    Files.writeString(node.resolve("image/nccl/ld.so.preload"), "list");
     proc = new StandInProc(node.resolve("proc"));
     kubelet = new StandInKubelet(node.resolve("kubelet/device-plugins"), kubeletLoops);
     kubelet.start();
@@ -82,7 +84,7 @@ class NodeIT {
 
   private NodeProcess.Setup setup() {
     return new NodeProcess.Setup(
-        node.resolve("image"),
+        node.resolve("image/shim"),
         node.resolve("run/shim"),
         node.resolve("run"),
         node.resolve("kubelet"),
@@ -164,6 +166,10 @@ class NodeIT {
               assertThat(Path.of(mount.getHostPath()))
                   .isEqualTo(node.resolve("run/shim/libcuda.so.1"))
                   .hasContent("shim"))
+          .anySatisfy(mount ->
+              assertThat(Path.of(mount.getHostPath()))
+                  .isEqualTo(node.resolve("run/nccl/ld.so.preload"))
+                  .hasContent("list"))
           .anySatisfy(mount -> assertThat(Path.of(mount.getHostPath(), "agent.sock")).exists());
       String device = answer.getCdiDevices(0).getName();
       assertThat(device).isEqualTo("gpupool.io/gpu=shared");
@@ -227,6 +233,7 @@ class NodeIT {
       process.removeTraces();
     }
     assertThat(node.resolve("run/shim")).doesNotExist();
+    assertThat(node.resolve("run/nccl")).doesNotExist();
     assertThat(node.resolve("cdi/gpupool.io-gpu.json")).doesNotExist();
   }
 }
