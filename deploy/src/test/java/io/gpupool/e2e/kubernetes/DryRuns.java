@@ -30,6 +30,11 @@ final class DryRuns {
   DryRuns(Cluster cluster, String namespace) {
     this.cluster = cluster;
     this.namespace = namespace;
+    makeKinds(cluster);
+  }
+
+  /** Gives a cluster the kinds that manifests have from other projects. */
+  static void makeKinds(Cluster cluster) {
     cluster.kubectlPrints("apply", "-f", KINDS);
     cluster.kubectlPrints("wait", "--for=condition=Established", "--timeout=30s", "-f", KINDS);
   }

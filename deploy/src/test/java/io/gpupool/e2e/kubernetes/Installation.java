@@ -25,6 +25,7 @@ import java.util.stream.Stream;
  */
 final class Installation {
   static final String NAMESPACE = "gpupool-system";
+  private static final String ETCD = "http://10.85.0.1:22379";
   private static final String RELEASE = "gpupool";
   private static final String IMAGE = "localhost/gpupool:test";
   private static final String PARTITION = "gpupool-server-0/0/dra";
@@ -149,6 +150,31 @@ final class Installation {
         drainLimit: 1s
         terminationGracePeriodSeconds: 10
       """;
+
+  /**
+   * Values of two servers, one on each node, that share an etcd, which this starts.
+   *
+   * @param folder for the etcd's data
+   */
+  static String twoServers(Cluster cluster, Path folder) {
+    cluster.startOnNode(
+        Cluster.NODE,
+        folder.resolve("etcd.log"),
+        "exec etcd --data-dir %s --listen-client-urls %s --advertise-client-urls %s"
+                .formatted(folder.resolve("etcd"), ETCD, ETCD)
+            + " --listen-peer-urls http://127.0.0.1:22380"
+            + " --initial-advertise-peer-urls http://127.0.0.1:22380"
+            + " --initial-cluster default=http://127.0.0.1:22380");
+    return ONE_SERVER
+            .replace("drainLimit: 1s", "drainLimit: 45s")
+            .replace("PeriodSeconds: 10", "PeriodSeconds: 60")
+        + "  replicas: 2\n"
+        + "  persistence: {enabled: false}\n"
+        + "  etcd: {endpoints: ['10.85.0.1:22379']}\n"
+        + "  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution:"
+        + " [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels:"
+        + " {app.kubernetes.io/component: server}}}]}}\n";
+  }
 
   private static final String BEFORE =
       """

@@ -235,7 +235,7 @@ class KubernetesIT {
                 .getLimits()
                 .get("gpupool.io/gpu-percent"))
         .containsExactlyInAnyOrder(
-            new Quantity("50"), new Quantity("10"), new Quantity("10"), null);
+            new Quantity("100"), new Quantity("10"), new Quantity("10"), null);
     for (String values : ValueSets.ALL) {
       dryRuns.chart(values);
     }

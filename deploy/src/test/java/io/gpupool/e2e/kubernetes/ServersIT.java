@@ -17,8 +17,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Two servers of a real Kubernetes, one on each node, that share an etcd. */
 class ServersIT {
-  private static final String ETCD = "http://10.85.0.1:22379";
-
   @TempDir private static Path folder;
   private static ClusterWithPool pool;
   private static Pods pods;
@@ -26,28 +24,8 @@ class ServersIT {
   @BeforeAll
   static void install() throws IOException {
     TwoNodes.assumeWanted();
-    pool = ClusterWithPool.start(2, folder, 2, ServersIT::values);
+    pool = ClusterWithPool.start(2, folder, 2, cluster -> Installation.twoServers(cluster, folder));
     pods = pool.pods();
-  }
-
-  private static String values(Cluster cluster) {
-    cluster.startOnNode(
-        Cluster.NODE,
-        folder.resolve("etcd.log"),
-        "exec etcd --data-dir %s --listen-client-urls %s --advertise-client-urls %s"
-                .formatted(folder.resolve("etcd"), ETCD, ETCD)
-            + " --listen-peer-urls http://127.0.0.1:22380"
-            + " --initial-advertise-peer-urls http://127.0.0.1:22380"
-            + " --initial-cluster default=http://127.0.0.1:22380");
-    return Installation.ONE_SERVER
-            .replace("drainLimit: 1s", "drainLimit: 45s")
-            .replace("PeriodSeconds: 10", "PeriodSeconds: 60")
-        + "  replicas: 2\n"
-        + "  persistence: {enabled: false}\n"
-        + "  etcd: {endpoints: ['10.85.0.1:22379']}\n"
-        + "  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution:"
-        + " [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels:"
-        + " {app.kubernetes.io/component: server}}}]}}\n";
   }
 
   @AfterAll
