@@ -18,6 +18,7 @@ import java.util.stream.Stream;
 final class Containers {
   static final String IMAGE = "localhost/gpupool-test:1";
   static final Path KERNELS = Path.of("/kernels.ptx");
+  static final Path NCCL_KERNELS = Path.of("/nccl-kernels.ptx");
 
   private static final Pattern LIBRARY = Pattern.compile("(/\\S+) \\(0x");
 
@@ -39,6 +40,7 @@ final class Containers {
     }
     programs.add(CPrograms.example("vector_add"));
     programs.add(CPrograms.fixture("tenant"));
+    programs.add(CPrograms.ncclExample("data_parallel"));
     if (CudaPrograms.canBeMade()) {
       programs.add(CudaPrograms.make("neural_network"));
     }
@@ -49,6 +51,8 @@ final class Containers {
     // Any image with a C library has all of it; here it is those parts that are needed.
     copyLibraries(Distribution.SHIM.resolve("libcuda.so.1"), root);
     copy(Distribution.KERNELS, root.resolve(Path.of("/").relativize(KERNELS)));
+    Path ofNccl = Distribution.NCCL_EXAMPLES.resolve("kernels.ptx");
+    copy(ofNccl, root.resolve(Path.of("/").relativize(NCCL_KERNELS)));
     Path packed = folder.resolve("root.tar");
     run("tar", "-C", root.toString(), "--owner=0", "--group=0", "-cf", packed.toString(), ".");
     return packed;

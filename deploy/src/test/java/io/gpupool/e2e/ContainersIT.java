@@ -93,6 +93,19 @@ class ContainersIT {
   }
 
   @Test
+  void container_ofAProgramOfNccl_hasGpupoolsLibrary() {
+    String training = "data_parallel --ranks 1 --kernels " + Containers.NCCL_KERNELS;
+    Program.Ended ended =
+        docker(
+                List.of("run --rm --network none"),
+                Containers.options(agent, "-m", SHARE),
+                List.of(training.split(" ")))
+            .run();
+    assertThat(ended.output()).as(ended.toString()).contains("data_parallel: OK");
+    assertThat(ended.errors()).isEmpty();
+  }
+
+  @Test
   void containers_twoOnOneGpu_keepWithinTheirLimits() {
     try (Tenant one = tenant();
         Tenant two = tenant()) {
