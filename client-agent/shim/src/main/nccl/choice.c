@@ -78,9 +78,15 @@ static void *open_theirs(const void *caller) {
   return library ? library : open_for(caller);
 }
 
+/** Returns whether LD_PRELOAD names this library: gpupool run, or a user, has made the choice. */
+static int is_chosen(void) {
+  const char *list = getenv("LD_PRELOAD"), *own = own_path();
+  return list && own && strstr(list, own);
+}
+
 static int serves(void) {
   const struct nccl_table *table = library_table();
-  return table && table->serves();
+  return table && (is_chosen() || table->serves());
 }
 
 static void complain(int off) {
