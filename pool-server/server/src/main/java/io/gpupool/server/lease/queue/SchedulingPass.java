@@ -70,15 +70,16 @@ final class SchedulingPass {
 
   private Decision single(QueuedRequest request) {
     Wanted wanted = new Wanted(request.spec().requirements(), request.spec().tenant());
-    if (noCapacity.containsKey(wanted)) {
-      return noCapacity(request, noCapacity.get(wanted), request.sinceNanos());
-    }
-    Decision decision = turn(request, room, ResourceUsage.NONE);
+    Outcome.NoCapacity known = noCapacity.get(wanted);
+    Decision decision =
+        known == null
+            ? turn(request, room, ResourceUsage.NONE)
+            : new Decision.NoCapacity(request, known);
     if (decision instanceof Decision.Grant grant) {
       room = room.after(grant);
     } else if (decision instanceof Decision.NoCapacity later) {
       noCapacity.put(wanted, later.noCapacity());
-      return noCapacity(request, later.noCapacity(), request.sinceNanos());
+      reserve(request, request.sinceNanos());
     }
     return decision;
   }
@@ -90,6 +91,9 @@ final class SchedulingPass {
     for (QueuedRequest request : gang.together()) {
       Decision decision = turn(request, left, use);
       if (!(decision instanceof Decision.Grant grant)) {
+        if (decision instanceof Decision.NoCapacity) {
+          reserve(request, gang.completeSinceNanos());
+        }
         return gang.requests().stream()
             .map(member -> without(member, gang, decision, grants.size()))
             .toList();
@@ -112,31 +116,22 @@ final class SchedulingPass {
    * @param obstacle the decision for the first that could not be granted with those before it
    * @param fitting how many those are
    */
-  private Decision without(QueuedRequest member, WaitingGang gang, Decision obstacle, int fitting) {
+  private static Decision without(
+      QueuedRequest member, WaitingGang gang, Decision obstacle, int fitting) {
     return switch (obstacle) {
       case Decision.OverQuota over ->
           new Decision.OverQuota(member, over.reason(), over.isForever());
       case Decision.Reserved reserved -> new Decision.Reserved(member, reserved.first());
       case Decision.Unsatisfiable never when never.request().equals(member) -> never;
-      case Decision.NoCapacity full when full.request().equals(member) -> {
-        noCapacity(member, full.noCapacity(), gang.completeSinceNanos());
-        yield noCapacity(member, gang, fitting);
-      }
-      default -> noCapacity(member, gang, fitting);
+      default -> new Decision.GangNoCapacity(member, gang.name(), gang.together().size(), fitting);
     };
   }
 
-  private static Decision noCapacity(QueuedRequest member, WaitingGang gang, int fitting) {
-    return new Decision.GangNoCapacity(member, gang.name(), gang.together().size(), fitting);
-  }
-
   /** Keeps room for a request that has waited long. */
-  private Decision noCapacity(
-      QueuedRequest request, Outcome.NoCapacity outcome, long waitsSinceNanos) {
+  private void reserve(QueuedRequest request, long waitsSinceNanos) {
     if (nowNanos - waitsSinceNanos >= QueueScheduler.RESERVATION_DELAY_NANOS) {
       reservations.add(request);
     }
-    return new Decision.NoCapacity(request, outcome);
   }
 
   /**

@@ -27,32 +27,24 @@ record WaitingGang(String name, int size, int granted, List<QueuedRequest> reque
    */
   static Map<GangKey, WaitingGang> of(
       Collection<QueuedRequest> sorted, Map<GangKey, Integer> granted) {
-    Map<GangKey, WaitingGang> gangs = new HashMap<>();
+    Map<GangKey, List<QueuedRequest>> requests = new HashMap<>();
     for (QueuedRequest request : sorted) {
       request
           .gang()
-          .ifPresent(key ->
-              gangs
-                  .computeIfAbsent(
-                      key,
-                      k ->
-                          new WaitingGang(
-                              k.name(), 0, granted.getOrDefault(k, 0), new ArrayList<>()))
-                  .requests
-                  .add(request));
+          .ifPresent(key -> requests.computeIfAbsent(key, k -> new ArrayList<>()).add(request));
     }
-    gangs.replaceAll((key, gang) -> gang.sized());
+    Map<GangKey, WaitingGang> gangs = new HashMap<>();
+    requests.forEach((key, all) ->
+        gangs.put(key, new WaitingGang(key.name(), size(all), granted.getOrDefault(key, 0), all)));
     return gangs;
   }
 
-  private WaitingGang sized() {
-    int largest =
-        requests.stream()
-            .flatMap(request -> Optional.ofNullable(request.spec().gang()).stream())
-            .mapToInt(Gang::size)
-            .max()
-            .orElse(0);
-    return new WaitingGang(name, largest, granted, List.copyOf(requests));
+  private static int size(List<QueuedRequest> requests) {
+    return requests.stream()
+        .flatMap(request -> Optional.ofNullable(request.spec().gang()).stream())
+        .mapToInt(Gang::size)
+        .max()
+        .orElse(0);
   }
 
   /** Returns how many leases it has or asks for. */
