@@ -112,7 +112,7 @@ public final class Reconciler {
       }
     }
     store.forEach((id, record) -> {
-      if (record.isOn(store.server()) || store.holderServer(id, "").equals(store.server())) {
+      if (record.isOn(store.server()) || store.isHolderHere(id, "")) {
         leases.adopt(id);
       }
     });

@@ -11,7 +11,7 @@ record LeaseFacts(LeaseStore store, Members members) {
   Set<LeaseFact> of(Lease lease) {
     Set<LeaseFact> facts = EnumSet.noneOf(LeaseFact.class);
     boolean isHome = lease.topology().isHome();
-    boolean isRecordedHere = store.holderServer(lease.id(), "").equals(store.server());
+    boolean isRecordedHere = store.isHolderHere(lease.id(), "");
     add(facts, LeaseFact.HELD_HERE, lease.isHeldHere());
     add(facts, LeaseFact.HELD_ELSEWHERE, isHeldElsewhere(lease));
     add(facts, LeaseFact.RECORDED_HERE, isRecordedHere);

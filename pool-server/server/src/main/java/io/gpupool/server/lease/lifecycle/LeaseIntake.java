@@ -95,8 +95,7 @@ final class LeaseIntake {
     try {
       if (record.get().isEnding()) {
         store.free(id, members::isThis, "");
-      } else if (record.get().isOn(store.server())
-          || store.holderServer(id, "").equals(store.server())) {
+      } else if (record.get().isOn(store.server()) || store.isHolderHere(id, "")) {
         takeExpected(id, record.get())
             .or(() -> makeGranted(id, record.get()))
             .ifPresent(lease -> taker.takeIn(lease, LeaseEvent.ADOPTED));

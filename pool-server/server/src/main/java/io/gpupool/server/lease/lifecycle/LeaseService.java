@@ -258,11 +258,6 @@ public final class LeaseService {
             "lease {} granted to {}: {}", lease.id(), lease.holder(), Part.describe(lease.parts()));
   }
 
-  /** Whether the records say that the holder of a lease is connected to this server. */
-  public boolean isHolderHere(Lease lease) {
-    return store.holderServer(lease.id(), lease.topology().home()).equals(store.server());
-  }
-
   /** Has a stream keep a lease alive. */
   public void hold(Lease lease, LeaseHold hold) {
     leases.putIfAbsent(lease.id(), lease);

@@ -6,6 +6,7 @@ import io.gpupool.server.capacity.Capacity;
 import io.gpupool.server.identity.LeaseSecret;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.GrantedLease;
+import io.gpupool.server.lease.lifecycle.Lease;
 import io.gpupool.server.lease.lifecycle.LeaseFinder;
 import io.gpupool.server.lease.lifecycle.LeaseService;
 import io.gpupool.server.lease.store.QueueStore;
@@ -336,7 +337,11 @@ public final class LeaseQueue {
   private Optional<GrantedLease> grantedWithGang(QueueEntry entry, RequestIdentity identity) {
     return entry.spec().gang() == null
         ? Optional.empty()
-        : finder.find(identity.secret()).filter(granted -> leases.isHolderHere(granted.lease()));
+        : finder.find(identity.secret()).filter(granted -> isHolderHere(granted.lease()));
+  }
+
+  private boolean isHolderHere(Lease lease) {
+    return leases.store().isHolderHere(lease.id(), lease.topology().home());
   }
 
   /** Has all clients that can ask another server, since this one can grant nothing. */

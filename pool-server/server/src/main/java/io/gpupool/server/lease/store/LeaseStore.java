@@ -191,6 +191,15 @@ public final class LeaseStore {
     return records.get(RecordTypes.HOLDS, id.text()).map(Versioned::value).orElse(home);
   }
 
+  /**
+   * Whether a lease's holder is connected to this server.
+   *
+   * @param home the server to assume if none is recorded
+   */
+  public boolean isHolderHere(LeaseId id, String home) {
+    return holderServer(id, home).equals(server);
+  }
+
   /** The revision at which it was recorded; 0: the holder is at the lease's home server. */
   public long holderRevision(LeaseId id) {
     return records.get(RecordTypes.HOLDS, id.text()).map(Versioned::revision).orElse(0L);
@@ -198,7 +207,7 @@ public final class LeaseStore {
 
   /** Records that the holder is connected to this server, unless that is known. */
   public void recordHolder(LeaseId id, LeaseTopology topology) throws StateException {
-    if (holderServer(id, topology.home()).equals(server)) {
+    if (isHolderHere(id, topology.home())) {
       return;
     }
     records.update(transaction -> {
