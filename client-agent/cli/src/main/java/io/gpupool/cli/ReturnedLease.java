@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cli;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.client.PoolClient;
 import io.gpupool.client.lease.HeldLease;
 import io.gpupool.control.v1.LeaseRequest;
 import io.gpupool.control.v1.Queued;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
@@ -15,23 +17,41 @@ import java.util.function.Consumer;
  */
 public final class ReturnedLease implements AutoCloseable {
   private final PoolClient client;
-  private final CompletableFuture<HeldLease> asked;
   private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
   private final Thread atExit = new Thread(this::giveBack, "lease-return");
 
-  /** Asks for it. */
+  @GuardedBy("this")
+  private CompletableFuture<HeldLease> asked;
+
+  @GuardedBy("this")
+  private boolean isEnding;
+
+  /** Asks for it, unless this process is told to end before. */
   public ReturnedLease(PoolClient client, LeaseRequest request, Consumer<Queued> onQueued) {
     this.client = client;
+    asked = CompletableFuture.failedFuture(new CancellationException("nothing is asked for yet"));
+    try {
+      // Before the request, since the pool may grant it before the next line is reached.
+      Runtime.getRuntime().addShutdownHook(atExit);
+    } catch (IllegalStateException e) {
+      return;
+    }
+    ask(request, onQueued);
+  }
+
+  private synchronized void ask(LeaseRequest request, Consumer<Queued> onQueued) {
+    if (isEnding) {
+      return;
+    }
     asked = client.requestLease(request, onQueued);
     asked.whenComplete((lease, failure) -> {
-      // Who waits for a request that is withdrawn at the end of the process has nothing to tell.
+      // A request that is withdrawn at the end of the process tells its caller nothing.
       if (failure == null) {
         granted.complete(lease);
-      } else if (!asked.isCancelled()) {
+      } else if (!(failure instanceof CancellationException)) {
         granted.completeExceptionally(failure);
       }
     });
-    Runtime.getRuntime().addShutdownHook(atExit);
   }
 
   /**
@@ -44,12 +64,18 @@ public final class ReturnedLease implements AutoCloseable {
   }
 
   private void giveBack() {
-    if (asked.cancel(false)) {
-      // Lets the withdrawal out.
+    CompletableFuture<HeldLease> ending = end();
+    if (ending.cancel(false)) {
+      // Awaits the answer to the withdrawal.
       client.close();
-    } else if (!asked.isCompletedExceptionally() && !asked.join().ended().isDone()) {
-      asked.join().release().join();
+    } else if (!ending.isCompletedExceptionally() && !ending.join().ended().isDone()) {
+      ending.join().release().join();
     }
+  }
+
+  private synchronized CompletableFuture<HeldLease> end() {
+    isEnding = true;
+    return asked;
   }
 
   /** Gives it back now. */

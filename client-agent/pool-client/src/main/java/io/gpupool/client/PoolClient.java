@@ -196,12 +196,15 @@ public final class PoolClient implements AutoCloseable {
 
   /** Ends a session, wherever it is by now; completes when the pool has done so. */
   public CompletableFuture<Void> closeSession(SessionHandle session) {
-    return sessions
-        .close(session)
-        .exceptionallyCompose(failure ->
-            PoolRequestException.inner(failure) instanceof RedirectException other
-                ? closeSession(PoolAddress.parse(other.address()), session)
-                : CompletableFuture.failedFuture(failure));
+    return connection
+        .returns()
+        .add(
+            sessions
+                .close(session)
+                .exceptionallyCompose(failure ->
+                    PoolRequestException.inner(failure) instanceof RedirectException other
+                        ? closeSession(PoolAddress.parse(other.address()), session)
+                        : CompletableFuture.failedFuture(failure)));
   }
 
   private CompletableFuture<Void> closeSession(PoolAddress server, SessionHandle session) {
@@ -210,9 +213,12 @@ public final class PoolClient implements AutoCloseable {
     return elsewhere.closeSession(session).whenComplete((closed, failure) -> elsewhere.closeSoon());
   }
 
-  /** Lets calls under way finish for a moment. */
+  /**
+   * Lets the calls that give something back finish for up to 5 s, and all other calls for a moment.
+   */
   @Override
   public void close() {
+    connection.returns().done().join();
     channel.shutdown();
     try {
       channel.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS);
@@ -224,7 +230,12 @@ public final class PoolClient implements AutoCloseable {
 
   /** Closes without waiting, for the event loop, which is that of the calls. */
   public void closeSoon() {
-    channel.shutdown();
-    loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+    connection
+        .returns()
+        .done()
+        .thenRun(() -> {
+          channel.shutdown();
+          loops.next().schedule(channel::shutdownNow, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        });
   }
 }

@@ -13,6 +13,7 @@ public final class PoolConnection {
 
   private final ManagedChannel channel;
   private final LongSupplier nowNanos;
+  private final PendingReturns returns = new PendingReturns();
 
   @GuardedBy("this")
   private long leftAtNanos;
@@ -26,6 +27,11 @@ public final class PoolConnection {
 
   public ManagedChannel channel() {
     return channel;
+  }
+
+  /** Returns the calls after which the channel may be closed. */
+  public PendingReturns returns() {
+    return returns;
   }
 
   /** Has the next call try to connect, however often that has failed before. */

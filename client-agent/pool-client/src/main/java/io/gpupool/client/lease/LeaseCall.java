@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.client.lease;
 
+import io.gpupool.client.connection.PendingReturns;
 import io.gpupool.client.connection.PoolConnection;
 import io.gpupool.client.connection.PoolRequestException;
 import io.gpupool.client.connection.StatusText;
@@ -39,8 +40,6 @@ public final class LeaseCall implements HeldLease {
 
   /** Shorter than the least time that a server waits for holders after its restart, by far. */
   private static final Duration LONGEST_HOLD_PAUSE = Duration.ofSeconds(2);
-
-  private static final long RELEASE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   /** The time after which a holder gives up, unless its lease has a longer resume window. */
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -160,35 +159,34 @@ public final class LeaseCall implements HeldLease {
   @Override
   public CompletableFuture<Void> release() {
     released = true;
-    CompletableFuture<Void> done = new CompletableFuture<>();
-    release(
-        ReleaseLeaseRequest.newBuilder()
-            .setLeaseId(lease().getId())
-            .setSecret(lease().getSecret())
-            .build(),
-        () -> {
-          cancel("released");
-          done.complete(null);
-        });
-    return done;
+    return release(
+            ReleaseLeaseRequest.newBuilder()
+                .setLeaseId(lease().getId())
+                .setSecret(lease().getSecret())
+                .build())
+        .thenRun(() -> cancel("released"));
   }
 
   /** The grant may be on its way, and what the server has granted would be kept for the window. */
   private void withdraw() {
     released = true;
-    release(ReleaseLeaseRequest.newBuilder().setSecret(request.getRequestId()).build(), () -> {});
+    release(ReleaseLeaseRequest.newBuilder().setSecret(request.getRequestId()).build());
     cancel("withdrawn");
   }
 
-  private void release(ReleaseLeaseRequest asked, Runnable onAnswer) {
-    release(asked, onAnswer, System.nanoTime() + RELEASE_NANOS);
+  /** Completes when the pool has answered or cannot be reached. */
+  private CompletableFuture<Void> release(ReleaseLeaseRequest asked) {
+    CompletableFuture<Void> done = connection.returns().add(new CompletableFuture<>());
+    release(asked, done, System.nanoTime() + PendingReturns.LIMIT_NANOS);
+    return done;
   }
 
   /**
    * Asks again until the deadline if the connection is broken: a lease with a window would be kept
    * for that long.
    */
-  private void release(ReleaseLeaseRequest asked, Runnable onAnswer, long deadlineNanos) {
+  private void release(
+      ReleaseLeaseRequest asked, CompletableFuture<Void> done, long deadlineNanos) {
     stub.withDeadlineAfter(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS)
         .releaseLease(
             asked,
@@ -202,19 +200,19 @@ public final class LeaseCall implements HeldLease {
                 boolean lost = Status.fromThrowable(failure).getCode() == Status.Code.UNAVAILABLE;
                 long left = deadlineNanos - System.nanoTime() - RETRY.toNanos();
                 if (!lost || left <= 0 || !outlivesConnection()) {
-                  onAnswer.run();
+                  done.complete(null);
                   return;
                 }
                 connection.retryNow();
                 loop.schedule(
-                    () -> release(asked, onAnswer, deadlineNanos),
+                    () -> release(asked, done, deadlineNanos),
                     RETRY.toMillis(),
                     TimeUnit.MILLISECONDS);
               }
 
               @Override
               public void onCompleted() {
-                onAnswer.run();
+                done.complete(null);
               }
             });
   }

@@ -4,6 +4,7 @@ package io.gpupool.client.lease;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.client.connection.ClientSecurity;
+import io.gpupool.client.connection.PendingReturns;
 import io.gpupool.client.connection.PoolAddress;
 import io.gpupool.client.connection.PoolChannels;
 import io.gpupool.client.connection.PoolConnection;
@@ -54,6 +55,7 @@ class LeaseHoldIT {
   private final Pauses pauses = new Pauses();
   private Server server;
   private ManagedChannel channel;
+  private PoolConnection connection;
   private LeaseCall call;
 
   @BeforeEach
@@ -69,8 +71,8 @@ class LeaseHoldIT {
             null,
             ClientSecurity.DEFAULT,
             LOOPS);
-    call =
-        new LeaseCall(new PoolConnection(channel, System::nanoTime), pauses, queued -> {}, false);
+    connection = new PoolConnection(channel, System::nanoTime);
+    call = new LeaseCall(connection, pauses, queued -> {}, false);
   }
 
   @AfterEach
@@ -127,6 +129,21 @@ class LeaseHoldIT {
     assertThat(released).isNotNull();
     assertThat(released.getLeaseId()).isEmpty();
     assertThat(released.getSecret()).isEqualTo(asked.getRequestId()).hasSize(32);
+  }
+
+  @Test
+  void cancel_poolAnswersLate_isAwaitedBeforeTheConnectionIsClosed() throws Exception {
+    CompletableFuture<HeldLease> asking = call.request(WISH);
+    pool.awaitRequest();
+    pool.answersLate = true;
+    asking.cancel(false);
+    CompletableFuture<Void> returned = connection.returns().done();
+    StreamObserver<ReleaseLeaseReply> late = pool.late.poll(30, TimeUnit.SECONDS);
+    assertThat(returned).isNotDone();
+
+    Told.confirm(late);
+    returned.get(PendingReturns.LIMIT_NANOS / 2, TimeUnit.NANOSECONDS);
+    assertThat(connection.returns().done()).isDone();
   }
 
   @Test
@@ -188,6 +205,8 @@ class LeaseHoldIT {
     private volatile StreamObserver<LeaseEvent> requesting;
     private volatile java.util.function.IntPredicate held = attempt -> false;
     private volatile int unanswered;
+    private volatile boolean answersLate;
+    final BlockingQueue<StreamObserver<ReleaseLeaseReply>> late = new LinkedBlockingQueue<>();
     private int attempts;
 
     LeaseRequest awaitRequest() throws InterruptedException {
@@ -249,6 +268,14 @@ class LeaseHoldIT {
         reply.onError(Status.UNAVAILABLE.asRuntimeException());
         return;
       }
+      if (answersLate) {
+        late.add(reply);
+      } else {
+        confirm(reply);
+      }
+    }
+
+    static void confirm(StreamObserver<ReleaseLeaseReply> reply) {
       reply.onNext(ReleaseLeaseReply.getDefaultInstance());
       reply.onCompleted();
     }
