@@ -21,8 +21,9 @@ struct work *stream_work(const struct stream *stream, enum work_kind kind, uint6
   return work_new(&gpus[stream->context->device], kind, nanos);
 }
 
-static void order(struct stream *stream, struct work *work) {
-  struct context *context = stream->context;
+/** A work follows what is in a stream, and what the stream waits for. */
+static void follow(const struct stream *stream, struct work *work) {
+  const struct context *context = stream->context;
   if (stream == &context->legacy) {
     for (struct stream *other = context->streams; other; other = other->next) {
       if (other->blocking) work_follow(work, other->last);
@@ -31,22 +32,24 @@ static void order(struct stream *stream, struct work *work) {
     work_follow(work, context->legacy.last);
   }
   work_follow(work, stream->last);
-  work_drop(stream->last);
-  stream->last = work_keep(work);
 }
 
 void stream_submit(struct stream *stream, struct work *work) {
   bool takesPlace = work->kind != WORK_MARK;
   if (takesPlace) work->queue = &stream->queue;
-  order(stream, work);
+  follow(stream, work);
+  work_drop(stream->last);
+  stream->last = work_keep(work);
   work_submit(work);
   work_drop(work);
 }
 
 struct work *stream_end(struct stream *stream) {
   if (stream != &stream->context->legacy) return work_keep(stream->last);
-  struct work *mark = work_keep(stream_work(stream, WORK_MARK, 0));
-  stream_submit(stream, mark);
+  // To ask is no work of the stream's, for which others would wait.
+  struct work *mark = stream_work(stream, WORK_MARK, 0);
+  follow(stream, mark);
+  work_submit(mark);
   return mark;
 }
 

@@ -28,6 +28,7 @@ CUresult cuEventCreate(struct event **, unsigned);
 CUresult cuEventRecord(struct event *, struct stream *);
 CUresult cuEventElapsedTime(float *, struct event *, struct event *);
 CUresult cuStreamCreateWithPriority(struct stream **, unsigned, int);
+CUresult cuStreamQuery(struct stream *);
 CUresult cuLaunchHostFunc(struct stream *, void (*)(void *), void *);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -140,6 +141,21 @@ static bool full_queue_holds_the_launch_until_a_place_is_free(void) {
   pthread_join(thread, NULL);
   if (!held || launched != 40) printf("held %d, launched %u\n", held, launched);
   return held && launched == 40 && !cuCtxSynchronize();
+}
+
+static bool query_of_the_legacy_stream_holds_up_no_other(void) {
+  struct stream *held, *other;
+  if (!start() || cuStreamCreateWithPriority(&held, 0, 0) || cuStreamCreateWithPriority(&other, 0, 0)) return false;
+  if (cuLaunchHostFunc(held, wait_for_it, &isOpen)) return false;
+  CUresult legacy = cuStreamQuery(NULL);
+  if (launch(spin, 1000, 1, other)) return false;
+  CUresult result = CUDA_ERROR_NOT_READY;
+  for (int i = 0; i < 5000 && result == CUDA_ERROR_NOT_READY; i++) {
+    usleep(1000);
+    result = cuStreamQuery(other);
+  }
+  __atomic_store_n(&isOpen, true, __ATOMIC_RELEASE);
+  return legacy == CUDA_ERROR_NOT_READY && !result && !cuCtxSynchronize() && !cuStreamQuery(NULL);
 }
 
 static bool fault_stays(void) {
@@ -426,6 +442,7 @@ static const struct {
     CASE(kernels_of_a_stream_run_one_after_the_other),
     CASE(small_kernels_of_two_streams_run_beside_each_other),
     CASE(full_queue_holds_the_launch_until_a_place_is_free),
+    CASE(query_of_the_legacy_stream_holds_up_no_other),
     CASE(fault_stays),
     CASE(assertion_is_told_on_standard_error),
     CASE(kernel_acts_on_whole_words_of_its_name),

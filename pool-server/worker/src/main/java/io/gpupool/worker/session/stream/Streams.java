@@ -332,10 +332,12 @@ public final class Streams implements StreamOps {
    */
   public int query(ContextState context) {
     backend.cuCtxSetCurrent(context.handle);
-    int result = backend.cuStreamQuery(0);
+    int result = 0;
     for (long handle : handlesOf(context)) {
       result = result == 0 ? backend.cuStreamQuery(handle) : result;
     }
+    // Last: a driver may have other streams wait for what the legacy stream is asked.
+    result = result == 0 ? backend.cuStreamQuery(0) : result;
     backend.cuCtxSetCurrent(call.context().handle);
     return result;
   }
