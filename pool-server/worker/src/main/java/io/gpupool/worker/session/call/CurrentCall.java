@@ -16,8 +16,9 @@ import io.gpupool.worker.session.core.Payload;
  * the session's thread alone.
  */
 public final class CurrentCall {
-  private static final int SCRATCH_BYTES = 4096;
   private static final int OUTPUT_BYTES = SessionServices.OUTPUT_BYTES;
+  private static final int CALL_BYTES = 4096;
+  private static final int SCRATCH_BYTES = CALL_BYTES + OUTPUT_BYTES;
 
   private final Answers answers;
   private final Waits waits;
@@ -27,10 +28,9 @@ public final class CurrentCall {
   private boolean creditWanted;
   private String fault = "";
 
-  /** The latest answer: its result, and its fixed outputs. */
+  /** The latest answer: its result, and the length of its fixed outputs. */
   private int answerResult;
 
-  private long answerAddress;
   private int answerBytes;
   private boolean restoring;
 
@@ -165,12 +165,12 @@ public final class CurrentCall {
 
   /** Returns the fixed outputs of that answer. */
   public byte[] answer() {
-    return Memory.bytes(answerAddress, answerBytes);
+    return Memory.bytes(answerAddress(), answerBytes);
   }
 
   /** Where the fixed outputs of that answer lie, until the next call. */
   public long answerAddress() {
-    return answerAddress;
+    return scratch + CALL_BYTES;
   }
 
   /** The length of those outputs. */
@@ -192,9 +192,9 @@ public final class CurrentCall {
   private void keep(int result, long address, int lengthBytes) {
     answerResult = result;
     // Longer ones are lists, which the backend gives again.
-    boolean fixed = lengthBytes <= OUTPUT_BYTES;
-    answerAddress = fixed ? address : 0;
-    answerBytes = fixed ? lengthBytes : 0;
+    answerBytes = lengthBytes <= OUTPUT_BYTES ? lengthBytes : 0;
+    // The call frees what it has answered with before its entry in the journal is written.
+    Memory.copy(address, answerAddress(), answerBytes);
   }
 
   private int told(int result) {
