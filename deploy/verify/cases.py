@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases: frameworks, CUDA programs, nvidia-smi; and the reason why one cannot run here."""
+"""The cases: frameworks, CUDA programs, NCCL, nvidia-smi; and the reason why one cannot run here."""
 import dataclasses
 import os
 import pathlib
@@ -39,9 +39,10 @@ class Case:
     skipped: str = ""  # why it cannot run here
 
 
-def all_cases(home, programs, work, native):
-    """Every case, those that cannot run here too."""
-    return [*frameworks(native), smi(native), *cuda_programs(home, programs, work, native)]
+def all_cases(home, programs, work, gpus):
+    """Every case, those that cannot run here too; gpus: how many this machine has."""
+    native = gpus > 0
+    return [*frameworks(native), smi(native), collectives(home, work, gpus), *cuda_programs(home, programs, work, native)]
 
 
 def frameworks(native):
@@ -58,10 +59,31 @@ def smi(native):
     return Case("nvidia-smi", command, "smi", native=native, skipped="" if host.tool("nvidia-smi") else "not installed")
 
 
+def collectives(home, work, gpus):
+    """NCCL's results between two GPUs, natively by NVIDIA's library and remotely at the servers."""
+    name = "conformance"
+    sources = examples(home, "nccl")
+    why = "" if gpus >= 2 else f"needs two GPUs here; there {'is one' if gpus else 'is none'}"
+    if not why and not (sources and host.tool("gcc") and host.tool("make")):
+        why = "not installed: gcc, make"
+    if why:
+        return Case(name, (), "program", skipped=why)
+    out = work / "nccl"
+    made = subprocess.run(["make", "-s", "-C", str(sources), f"OUT={out}"], capture_output=True, text=True)
+    if made.returncode != 0:
+        sys.exit("verify-gpu: examples/nccl cannot be built:\n" + made.stderr)
+    return Case(name, (str(out / name), "--ranks", "2", "--cases", "200"), "program", gpus=2)
+
+
+def examples(home, kind):
+    """The folder with the examples of a kind; None if there is none."""
+    folders = (home / "share" / "examples" / kind, WORKLOADS.parents[1] / "examples" / kind)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
 def cuda_programs(home, given, work, native):
     """The examples, built with nvcc where it is found unless a folder of built ones is given."""
-    sources = next(
-        (folder for folder in (home / "share" / "examples" / "cuda", WORKLOADS.parents[1] / "examples" / "cuda") if folder.is_dir()), None)
+    sources = examples(home, "cuda")
     folder = pathlib.Path(given) if given else None
     if folder is None and sources and host.tool("nvcc") and host.tool("make"):
         folder = build(sources, work)

@@ -8,10 +8,11 @@ import subprocess
 import sys
 
 
-def native_gpu():
-    """Returns whether the driver of this machine, not gpupool's, finds a GPU; asks in a process of its own."""
-    ask = "import ctypes; d = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); assert d.cuInit(0) == 0 and d.cuDeviceGetCount(ctypes.byref(n)) == 0 and n.value > 0"
-    return subprocess.run([sys.executable, "-c", ask], capture_output=True).returncode == 0
+def native_gpus():
+    """Returns how many GPUs the driver of this machine, not gpupool's, finds; asks in a process of its own."""
+    ask = "import ctypes; d = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); assert d.cuInit(0) == 0 and d.cuDeviceGetCount(ctypes.byref(n)) == 0; print(n.value)"
+    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+    return int(told.stdout) if told.returncode == 0 else 0
 
 
 def has_module(name):

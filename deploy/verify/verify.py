@@ -57,7 +57,7 @@ def main():
         return status
     work = pathlib.Path(tempfile.mkdtemp(prefix="gpupool-verify-"))
     try:
-        known = cases.all_cases(installed, chosen.programs, work, host.native_gpu())
+        known = cases.all_cases(installed, chosen.programs, work, host.native_gpus())
         words = [word for word in chosen.only.split(",") if word]
         wanted = [case for case in known if not words or any(word in case.name for word in words)]
         if not wanted:

@@ -20,6 +20,8 @@ static struct {
   uint32_t streams[MOST];
   struct collective_call calls[MOST];  // of the latest frame
   uint32_t callCount;
+  uint32_t connections[MOST];  // of the latest op of its kind
+  uint32_t connected;
   uint32_t communicator;
   int32_t color, key;
 } got;
@@ -77,6 +79,11 @@ static inline bool handle(struct peer_session *session, const struct frame *fram
       CHECK(slot[0] == got.communicator && slot[2] % sizeof *got.calls == 0 && got.callCount <= MOST);
       memcpy(got.calls, slot + 3, slot[2]);
       note(frame->op, slot[1]);
+      return true;
+    case OP_communicatorConnect:
+      got.connected = (uint32_t)(slot[1] / sizeof *got.connections);
+      CHECK(slot[0] == got.communicator && got.connected <= MOST);
+      memcpy(got.connections, slot + 2, slot[1]);
       return true;
     case OP_communicatorAbort:
     case OP_communicatorEnd:

@@ -82,6 +82,26 @@ static void scatter_atItsRoot_isTransfersToAll(void) {
   }
 }
 
+static void transfers_withAPeer_connectBeforeTheFirst(void) {
+  struct communicator *communicator = join();
+  CUdeviceptr memory = allocate(sizeof(float) * ELEMENTS * RANKS);
+  struct nccl_request request = all_reduce(communicator, memory, NULL);
+  request.kind = NCCL_SCATTER;
+  request.peer = RANK;
+  progress = 2;
+  CHECK_OK(ncclTable.submit(&request));
+  settle();
+  // Not with itself, and nothing is sent before the server has said that they are connected.
+  CHECK(progress == 0 && got.connected == RANKS - 1);
+  for (uint32_t i = 0, at = 0; i < RANKS; i++) {
+    if (i != RANK) CHECK(got.connections[at++] == i * 2);
+  }
+  got.connected = 0;
+  CHECK_OK(ncclTable.submit(&request));
+  settle();
+  CHECK(got.count == 2 && got.connected == 0);
+}
+
 static void operator_thatMultiplies_goesWithItsScalar(void) {
   uint16_t two = 0x4000;
   int operator;
@@ -161,6 +181,7 @@ int main(void) {
   CASE(group_inTwoStreams_isOneFrameBetweenEvents);
   CASE(group_withAnInvalidCall_sendsNothing);
   CASE(scatter_atItsRoot_isTransfersToAll);
+  CASE(transfers_withAPeer_connectBeforeTheFirst);
   CASE(operator_thatMultiplies_goesWithItsScalar);
   CASE(graph_withOtherCollectives_isUpdated);
   CASE(capture_ofAGroup_isSentByEachLaunch);

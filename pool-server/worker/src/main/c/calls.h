@@ -102,7 +102,8 @@ static void allow_threads(struct filter *filter) {
 #endif
 }
 
-static void build_filter(struct filter *filter, int nvidia) {
+static void build_filter(struct filter *filter, const char *kind) {
+  const int nccl = strcmp(kind, "nccl") == 0, nvidia = nccl || strcmp(kind, "nvidia") == 0;
   load(filter, offsetof(struct seccomp_data, arch));
   step(filter, BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0);
   finish(filter, SECCOMP_RET_KILL_PROCESS);
@@ -128,7 +129,8 @@ static void build_filter(struct filter *filter, int nvidia) {
   allow_with(filter, SYS_socketpair, 0, &local, 1);
   allow_with(filter, SYS_fcntl, 1, descriptor_commands, sizeof descriptor_commands / sizeof *descriptor_commands);
   if (nvidia) {
-    allow_with(filter, SYS_socket, 0, &local, 1);
+    const uint32_t networks[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+    allow_with(filter, SYS_socket, 0, networks, nccl ? sizeof networks / sizeof *networks : 1);
     allow_without(filter, SYS_ioctl, 1, harmful_requests, sizeof harmful_requests / sizeof *harmful_requests);
   } else {
     const uint32_t harmless_requests[] = {0x5401 /* TCGETS */, 0x541b /* FIONREAD */};
@@ -140,7 +142,7 @@ static void build_filter(struct filter *filter, int nvidia) {
 // Leaves the program to the worker, as the content of a file in memory; its descriptor.
 static int hand_over_filter(struct plan *plan) {
   struct filter filter = {.count = 0};
-  build_filter(&filter, strcmp(plan->filter, "nvidia") == 0);
+  build_filter(&filter, plan->filter);
   int file = (int)syscall(SYS_memfd_create, "gpupool-filter", 0);
   size_t length = filter.count * sizeof *filter.steps;
   if (file < 0 || write(file, filter.steps, length) != (ssize_t)length || lseek(file, 0, SEEK_SET) != 0) {
@@ -153,7 +155,7 @@ static int hand_over_filter(struct plan *plan) {
 // Tries the program on this process, which then can do little but end.
 static void check_calls(struct plan *plan) {
   struct filter filter = {.count = 0};
-  build_filter(&filter, strcmp(plan->filter, "nvidia") == 0);
+  build_filter(&filter, plan->filter);
   struct sock_fprog program = {filter.count, filter.steps};
   if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) wall_missing(plan, "calls", strerror(errno));
 }

@@ -10,7 +10,7 @@
 //   exec PATH         the same, and run as programs
 //   write PATH        files and device nodes below it may be read and written
 //   network own       a network namespace without any interface
-//   filter KIND       system calls for soft or nvidia
+//   filter KIND       system calls for soft or nvidia, or for nccl: nvidia with network sockets
 //   calls no          no filter: the kernel takes none
 //   strict yes        do not start the worker when a wall of this plan is missing
 #pragma once

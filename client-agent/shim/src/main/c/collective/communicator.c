@@ -144,6 +144,38 @@ CUresult communicator_send(const struct communicator *communicator, struct conte
                               (uint64_t)count * sizeof *calls);
 }
 
+/** Takes note of the connection that a call needs; returns its word for the server, or -1 if there is no need. */
+static int64_t need(const struct communicator *communicator, const struct collective_call *call) {
+  bool sends = call->kind == COLLECTIVE_SEND;
+  uint8_t bit = sends ? CONNECTED_TO : CONNECTED_FROM;
+  bool transfers = sends || call->kind == COLLECTIVE_RECEIVE;
+  if (!transfers || call->peer == communicator->rank || communicator->connected[call->peer] & bit) return -1;
+  communicator->connected[call->peer] |= bit;
+  return (int64_t)call->peer * 2 + !sends;
+}
+
+int communicator_connect(struct communicator *communicator, const struct collective_call *calls, uint32_t count,
+                         bool *begun) {
+  uint32_t *peers = malloc((size_t)count * sizeof *peers), needed = 0;
+  lock_take(&communicator->lock);
+  if (!communicator->connected) communicator->connected = calloc(communicator->ranks, 1);
+  bool memory = peers && communicator->connected;
+  for (uint32_t i = 0; i < count && memory; i++) {
+    int64_t word = need(communicator, &calls[i]);
+    if (word >= 0) peers[needed++] = (uint32_t)word;
+  }
+  lock_release(&communicator->lock);
+  CUresult result = communicator_context(communicator);
+  if (!result && needed) {
+    result = op_communicatorConnect(communicator->context->number, communicator->slot.number, peers,
+                                    (uint64_t)needed * sizeof *peers);
+  }
+  free(peers);
+  *begun = needed > 0;
+  if (!memory) return nccl_fail(NCCL_SYSTEM_ERROR, "no memory for the connections of a communicator");
+  return nccl_of(result, "connecting ranks");
+}
+
 void communicator_end(struct communicator *communicator) {
   struct communicator *child = communicator->child;
   bool lives = !communicator_context(communicator);
@@ -154,7 +186,9 @@ void communicator_end(struct communicator *communicator) {
   bool releases = communicator->retains && lives;
   CUdevice device = communicator->device;
   struct reduce_operator *operators = communicator->operators;
+  uint8_t *connected = communicator->connected;
   if (!arena_give(&communicators, communicator)) return;
   free(operators);
+  free(connected);
   if (releases) shim_cuDevicePrimaryCtxRelease_v2(device);
 }

@@ -29,10 +29,14 @@ struct communicator {
   int state;        // enum nccl_result: what the server has said so far
   struct communicator *child;  // a split that the program does not wait for; NULL: none
   uint64_t childId;
+  uint8_t *connected;  // by rank: the ways of transfers that there are, CONNECTED_TO and CONNECTED_FROM
   struct reduce_operator *operators;
   uint32_t operatorCount;
   char text[NCCL_TEXT_BYTES];  // of the state, if it is an error
 };
+
+/** Bits of a communicator's connections with another rank. */
+enum { CONNECTED_TO = 1, CONNECTED_FROM = 2 };
 
 extern struct arena communicators;
 
@@ -60,6 +64,10 @@ int communicator_drain(struct communicator *communicator);
 /** Sends calls, which run as one in a stream of `context`. */
 CUresult communicator_send(const struct communicator *communicator, struct context *context, uint32_t stream,
                            const struct collective_call *calls, uint32_t count);
+
+/** Has the server connect ranks before their first transfers in these calls; *begun: it has to be waited for. */
+int communicator_connect(struct communicator *communicator, const struct collective_call *calls, uint32_t count,
+                         bool *begun);
 
 /** Ends a communicator here and on the server. */
 void communicator_end(struct communicator *communicator);

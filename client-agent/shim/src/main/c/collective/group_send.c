@@ -178,11 +178,33 @@ static int sort(struct batch *batches, uint32_t *batchCount, const struct group_
   return NCCL_SUCCESS;
 }
 
+/** Waits until the ranks of these batches are connected that transfer to each other. */
+static int connect_ranks(const struct batch *batches, uint32_t count) {
+  bool waits = false, begun;
+  uint64_t pause = 0;
+  int result = NCCL_SUCCESS;
+  for (uint32_t i = 0; i < count && !result; i++) {
+    result = communicator_connect(batches[i].communicator, batches[i].calls, batches[i].count, &begun);
+    waits |= begun;
+  }
+  for (uint32_t i = 0; i < count && waits && !result;) {
+    result = communicator_ask(batches[i].communicator, NULL);
+    if (result == NCCL_IN_PROGRESS) {
+      result = NCCL_SUCCESS;
+      communicator_pause(&pause);
+    } else {
+      i++;
+    }
+  }
+  return result;
+}
+
 int group_send(const struct group_call *calls, uint32_t count) {
   uint32_t batchCount = 0;
   struct batch *batches = calloc(count, sizeof *batches);
   if (!batches) return nccl_fail(NCCL_SYSTEM_ERROR, "no memory for a group");
   int result = sort(batches, &batchCount, calls, count);
+  if (!result) result = connect_ranks(batches, batchCount);
   for (uint32_t i = 0; i < batchCount && !result; i++) result = in_context(&batches[i], send_joined);
   for (uint32_t i = 0; i < batchCount && !result; i++) result = in_context(&batches[i], await_batch);
   free_batches(batches, batchCount);

@@ -162,10 +162,11 @@ bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device) 
   return false;
 }
 
-bool device_allocates_at(CUdevice device) { return devices.devices[device].attributes[0] == DEVICE_ALLOCATES_AT; }
+static bool has_flag(CUdevice device, int32_t flag) { return (devices.devices[device].attributes[0] & flag) != 0; }
 
-// Software GPUs have both.
-bool device_has_collectives(CUdevice device) { return device_allocates_at(device); }
+bool device_allocates_at(CUdevice device) { return has_flag(device, DEVICE_ALLOCATES_AT); }
+
+bool device_has_collectives(CUdevice device) { return has_flag(device, DEVICE_COLLECTIVES); }
 
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);

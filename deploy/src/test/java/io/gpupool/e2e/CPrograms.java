@@ -62,12 +62,20 @@ final class CPrograms {
     }
   }
 
-  private static Path compileForNccl(Path source, String name) {
+  /** The stand-in for NVIDIA's libnccl.so.2. */
+  static Path ncclStandIn() {
+    Path source = FIXTURES.resolve("nccl_stand_in.c");
+    return compileForNccl(source, "libnccl-stand-in.so.2", "-shared", "-fPIC");
+  }
+
+  private static Path compileForNccl(Path source, String name, String... more) {
     List<Path> files = new ArrayList<>(List.of(source, DRIVER_API.resolve("driver.h")));
     for (String header : List.of("nccl_api.h", "numbers.h", "ranks.h")) {
       files.add(Distribution.NCCL_EXAMPLES.resolve(header));
     }
-    return compile(files, name, List.of("-ffp-contract=off", "-Wno-conversion", "-lm"));
+    List<String> options = new ArrayList<>(List.of(more));
+    options.addAll(List.of("-ffp-contract=off", "-Wno-conversion", "-lm"));
+    return compile(files, name, options);
   }
 
   private static Path compile(Path source, String name, List<String> options) {

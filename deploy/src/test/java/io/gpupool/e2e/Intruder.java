@@ -44,7 +44,7 @@ final class Intruder {
                 Distribution.HOME.resolve("lib"),
                 UserRange.DEFAULT,
                 List.of()),
-            new SandboxScope(true, List.of(), null, List.of()));
+            new SandboxScope(true, List.of(), null, false, List.of()));
     return new Intruder(List.of(), sandbox.takeUser().orElse(null), sandbox);
   }
 

@@ -50,6 +50,16 @@ class VerifyGpuIT {
     assertThat(ended.errors()).contains("no case has no such case in its name");
   }
 
+  @Test
+  void verifyGpu_conformanceOfNcclWithoutTwoGpus_saysThatItSkips() throws IOException {
+    put("vector_add", "true");
+
+    Program.Ended ended = verify("--only", "conformance");
+
+    assertThat(ended.status()).as(ended.toString()).isZero();
+    assertThat(ended.output()).containsPattern("skipped +conformance +needs two GPUs here");
+  }
+
   private Program.Ended verify(String... more) {
     return Program.of(
             SCRIPT,

@@ -80,6 +80,7 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
             probe.driver() == null,
             options.gpus().driver().libraries(),
             System.getenv("LD_LIBRARY_PATH"),
+            probe.hasNccl(),
             mps == null ? List.of() : mps.folders()));
   }
 
@@ -91,7 +92,7 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
     return isMps || hasSlices ? DriverStart.ASSIGNED : DriverStart.EARLY;
   }
 
-  /** With the memory that the probe has seen a context take, if the operator does not say it. */
+  /** With what the probe has found, if the operator does not say it. */
   private static List<String> arguments(ServerOptions options, ServedGpus.Probe probe) {
     List<String> arguments = new ArrayList<>(options.gpus().backendArguments(probe.spec()));
     long contextBytes =
@@ -99,6 +100,9 @@ record WorkerPlane(WorkerPool workers, Sandbox sandbox) {
             .mapToLong(gpu -> gpu.facts().contextBytes())
             .max()
             .orElse(0);
+    if (probe.driver() != null && !probe.hasNccl() && !options.gpus().driver().isNcclOff()) {
+      arguments.addAll(List.of("--libnccl", "none"));
+    }
     if (contextBytes > 0 && options.gpus().driver().contextBytes() == null) {
       arguments.addAll(DriverOptions.contextArguments(contextBytes));
     }

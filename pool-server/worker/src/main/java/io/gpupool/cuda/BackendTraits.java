@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.cuda;
 
+import io.gpupool.nccl.LibNccl;
+import io.gpupool.nccl.NcclException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.IntSupplier;
 
 /** The properties and services of a backend beside the driver calls. */
 public interface BackendTraits {
@@ -132,6 +135,33 @@ public interface BackendTraits {
   /** Returns the services for moving sessions; empty if the backend cannot keep addresses. */
   default Optional<Relocation> relocation() {
     return Optional.empty();
+  }
+
+  /**
+   * Returns whether calls of NCCL are carried out here, by {@link #nccl} or the workers themselves.
+   */
+  default boolean carriesOutCollectives() {
+    return memoryIsInProcess();
+  }
+
+  /**
+   * Loads NVIDIA's NCCL for the backend's GPUs, once; may take a while.
+   *
+   * @throws NcclException if there is none that can be used; the message is for the program
+   */
+  default LibNccl nccl() throws NcclException {
+    throw new NcclException("these GPUs have no NCCL");
+  }
+
+  /**
+   * Has another library submit work to a stream, as far as the session's time slice allows it.
+   *
+   * @param lengthBytes of what the work is about
+   * @param work returns 0 if it was submitted
+   * @return what the work returns
+   */
+  default int submit(long stream, long lengthBytes, IntSupplier work) {
+    return work.getAsInt();
   }
 
   /** Gives the backend the name of its session, for its lines in the log. */

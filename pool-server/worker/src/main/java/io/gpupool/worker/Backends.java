@@ -31,7 +31,7 @@ final class Backends {
       throw new IllegalArgumentException(
           "--gpus is all or soft:N[,mem=SIZE][,cc=X.Y], not '" + options.gpus() + "'");
     }
-    return NvidiaDriver.start(options.driver());
+    return NvidiaDriver.start(options.driver(), options.libnccl());
   }
 
   private static long hostMemoryBytes() {

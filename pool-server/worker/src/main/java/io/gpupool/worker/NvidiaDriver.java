@@ -62,9 +62,10 @@ final class NvidiaDriver {
    * Loads and initialises the driver.
    *
    * @param options which libraries, and how GPUs are shared
+   * @param libnccl where NCCL is
    * @throws DriverException if it is not there or does not start; says why, and what to do
    */
-  static Backend start(WorkerOptions.Driver options) throws DriverException {
+  static Backend start(WorkerOptions.Driver options, String libnccl) throws DriverException {
     DriverAddresses.reserve(0);
     try {
       LibCuda.open(options.libcuda());
@@ -81,7 +82,8 @@ final class NvidiaDriver {
                 options.inFlightBoundMillis() * NANOS_PER_MILLI,
                 options.libnvml(),
                 options.contextBytes(),
-                options.movable()));
+                options.movable(),
+                libnccl));
     int result = backend.cuInit(0);
     if (result != 0) {
       String advice = ADVICE.get(result);

@@ -68,7 +68,8 @@ public final class WorkerMain {
             ? List.of()
             : DividedCards.uuids(options.driver().libnvml());
     if (parts.isEmpty()) {
-      Probe.lines(Backends.open(options, KernelCache.NONE)).forEach(System.out::println);
+      Probe.lines(Backends.open(options, KernelCache.NONE), options.libnccl())
+          .forEach(System.out::println);
     } else {
       parts.forEach(uuid -> System.out.println("part uuid=" + uuid));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker;
 
+import io.gpupool.nccl.NcclSearch;
 import io.gpupool.wire.InFlightBound;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param gpus {@code all} for the GPUs of the NVIDIA driver, or a specification of software GPUs
  * @param skipMissingPtx whether launches without PTX are skipped rather than refused
  * @param driver how NVIDIA's driver is used
+ * @param libnccl where NVIDIA's NCCL is: a path, or a word of {@code NcclSearch}
  * @param seals whether call streams are likely to be sealed
  */
 record WorkerOptions(
@@ -23,11 +25,12 @@ record WorkerOptions(
     String gpus,
     boolean skipMissingPtx,
     Driver driver,
+    String libnccl,
     boolean seals) {
   static final String USAGE =
       "usage: WorkerMain (--control @NAME [--listen PATH] [--late] [--seals] | --probe"
           + " [--undivided] | --watch | --trial) --gpus all|soft:N[,mem=SIZE][,cc=X.Y] [--libcuda PATH] [--libnvml"
-          + " PATH] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES] [--movable]"
+          + " PATH] [--libnccl PATH|newest|off|none] [--no-time-slices | --in-flight-bound MILLIS] [--context-memory BYTES] [--movable]"
           + " [--soft-missing-ptx=fail|skip]";
   private static final String MISSING_PTX = "--soft-missing-ptx=";
 
@@ -90,6 +93,7 @@ record WorkerOptions(
     private String gpus = "all";
     private String libcuda = "libcuda.so.1";
     private String libnvml = "libnvidia-ml.so.1";
+    private String libnccl = NcclSearch.NEWEST;
     private boolean skip;
     private boolean timeSliced = true;
     private int inFlightBoundMillis = InFlightBound.USUAL_MILLIS;
@@ -121,7 +125,7 @@ record WorkerOptions(
               movable,
               late,
               undivided);
-      return new WorkerOptions(mode, control, listen, gpus, skip, driver, seals);
+      return new WorkerOptions(mode, control, listen, gpus, skip, driver, libnccl, seals);
     }
 
     private void option(String option) {
@@ -144,6 +148,7 @@ record WorkerOptions(
         case "--gpus" -> gpus = value();
         case "--libcuda" -> libcuda = value();
         case "--libnvml" -> libnvml = value();
+        case "--libnccl" -> libnccl = value();
         default -> {
           if (!option.startsWith(MISSING_PTX)) {
             throw new IllegalArgumentException("unknown option " + option + "; " + USAGE);

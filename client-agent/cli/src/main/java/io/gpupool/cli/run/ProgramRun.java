@@ -146,20 +146,18 @@ public final class ProgramRun {
     // NCCL knows nothing of how the GPUs lie to each other, and would pass data through memory of
     // this machine that a GPU reads while the processor writes it; from GPU to GPU works.
     program.setDefault("NCCL_P2P_LEVEL", "SYS");
+    if (areConnected(lease.lease().getGrantsList())
+        && !Environment.variable("GPUPOOL_NCCL").equals(Optional.of("off"))) {
+      preload(program, installation.require(installation.nccl()).toString());
+    }
     if (areSoftware(lease.lease().getGrantsList())) {
       prepareForSoftware(program);
     }
     return program.run();
   }
 
-  /**
-   * Has tools that make machine code keep PTX, which is what software GPUs run, and NCCL's calls go
-   * to the GPUs.
-   */
+  /** Has tools that make machine code keep PTX, which is what software GPUs run. */
   private void prepareForSoftware(SupervisedProgram program) throws IOException {
-    if (!Environment.variable("GPUPOOL_NCCL").equals(Optional.of("off"))) {
-      preload(program, installation.require(installation.nccl()).toString());
-    }
     preload(program, installation.require(installation.nvrtc()).toString());
     String ptxas = installation.require(installation.ptxas()).toString();
     program.setDefault("TRITON_PTXAS_PATH", ptxas);
@@ -173,6 +171,11 @@ public final class ProgramRun {
   static boolean areSoftware(List<Grant> grants) {
     return !grants.isEmpty()
         && grants.stream().allMatch(grant -> grant.getBackend().equals("soft"));
+  }
+
+  /** Returns whether the servers of all of them carry out NCCL's calls. */
+  static boolean areConnected(List<Grant> grants) {
+    return !grants.isEmpty() && grants.stream().allMatch(Grant::getCollectives);
   }
 
   private static void preload(SupervisedProgram program, String library) {

@@ -24,4 +24,12 @@ class ProgramRunTest {
     assertThat(ProgramRun.areSoftware(List.of(SOFTWARE, UNTOLD))).isFalse();
     assertThat(ProgramRun.areSoftware(List.of())).isFalse();
   }
+
+  @Test
+  void areConnected_everyServerCarriesOutCollectives_isTrue() {
+    Grant connected = CARD.toBuilder().setCollectives(true).build();
+    assertThat(ProgramRun.areConnected(List.of(connected, connected))).isTrue();
+    assertThat(ProgramRun.areConnected(List.of(connected, CARD))).isFalse();
+    assertThat(ProgramRun.areConnected(List.of())).isFalse();
+  }
 }

@@ -50,6 +50,16 @@ final class GpuServerOptions {
   private @Nullable Path libnvml;
 
   @Option(
+      names = "--libnccl",
+      paramLabel = "PATH|off",
+      description = {
+        "NVIDIA's libnccl.so.2, at least 2.18, by which programs' collectives run at the servers of"
+            + " NVIDIA GPUs;",
+        "off: none, and workers open no network sockets (default: the newest that is found)"
+      })
+  private @Nullable String libnccl;
+
+  @Option(
       names = "--context-memory",
       paramLabel = "SIZE",
       description = {
@@ -110,6 +120,7 @@ final class GpuServerOptions {
         new DriverOptions(
             libcuda,
             libnvml,
+            libnccl,
             contextMemory == null ? null : ByteSize.parse(contextMemory).bytes(),
             sharing,
             inFlightBoundMillis,

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param libcuda the driver's library, if it is not on the usual path
  * @param libnvml its management library, likewise
+ * @param libnccl NVIDIA's NCCL: a path, {@code off} for none; null: the newest that is found
  * @param contextBytes GPU memory that each context takes by itself; null: it is measured
  * @param sharing how the programs of several leases run on one GPU
  * @param inFlightBoundMillis how long the work in progress may take while another lease, or
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 public record DriverOptions(
     @Nullable Path libcuda,
     @Nullable Path libnvml,
+    @Nullable String libnccl,
     @Nullable Long contextBytes,
     Sharing sharing,
     int inFlightBoundMillis,
@@ -50,7 +52,7 @@ public record DriverOptions(
       @Nullable Path libnvml,
       @Nullable Long contextBytes,
       Sharing sharing) {
-    this(libcuda, libnvml, contextBytes, sharing, InFlightBound.USUAL_MILLIS, false);
+    this(libcuda, libnvml, null, contextBytes, sharing, InFlightBound.USUAL_MILLIS, false);
   }
 
   /** How the programs of several leases run on one GPU. */
@@ -75,6 +77,9 @@ public record DriverOptions(
     if (libnvml != null) {
       arguments.addAll(List.of("--libnvml", libnvml.toString()));
     }
+    if (libnccl != null) {
+      arguments.addAll(List.of("--libnccl", libnccl));
+    }
     if (contextBytes != null) {
       arguments.addAll(contextArguments(contextBytes));
     }
@@ -94,8 +99,17 @@ public record DriverOptions(
     return List.of("--context-memory", Long.toString(bytes));
   }
 
+  /** Returns whether the operator wants NCCL to be left to programs. */
+  public boolean isNcclOff() {
+    return "off".equals(libnccl);
+  }
+
   /** Returns the libraries that are named. */
   public List<Path> libraries() {
-    return Stream.of(libcuda, libnvml).filter(Objects::nonNull).toList();
+    Path nccl = libnccl == null ? null : Path.of(libnccl);
+    // Programs hear of an NCCL that is not there; the server serves without it.
+    return Stream.of(libcuda, libnvml, nccl != null && Files.exists(nccl) ? nccl : null)
+        .filter(Objects::nonNull)
+        .toList();
   }
 }

@@ -10,6 +10,7 @@ package io.gpupool.server.gpu;
  * @param clockKilohertz the maximum, of the processors
  * @param memoryClockKilohertz the maximum
  * @param contextBytes memory that a program's context takes by itself
+ * @param ncclVersion of the NCCL that carries collectives out between such GPUs, 22703 for 2.27.3
  */
 public record GpuFacts(
     String driver,
@@ -18,6 +19,7 @@ public record GpuFacts(
     int clockKilohertz,
     int memoryClockKilohertz,
     int memoryBusBits,
-    long contextBytes) {
-  public static final GpuFacts NONE = new GpuFacts("", "", 0, 0, 0, 0, 0);
+    long contextBytes,
+    int ncclVersion) {
+  public static final GpuFacts NONE = new GpuFacts("", "", 0, 0, 0, 0, 0, 0);
 }

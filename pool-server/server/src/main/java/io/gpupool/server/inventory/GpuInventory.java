@@ -41,6 +41,7 @@ public final class GpuInventory {
   private static final Duration RETRY = Duration.ofSeconds(5);
 
   private static final String PART = "part uuid=";
+  private static final String NCCL = "nccl ";
   private static final int PROBE_SECONDS = 60;
   private static final int MAX_OUTPUT_BYTES = 1 << 20;
   private static final Logger LOG = LoggerFactory.getLogger(GpuInventory.class);
@@ -151,6 +152,10 @@ public final class GpuInventory {
       }
       String lines = output.join();
       HostMemoryReach.warnings(lines).forEach(LOG::warn);
+      lines
+          .lines()
+          .filter(line -> line.startsWith(NCCL))
+          .forEach(line -> LOG.info("{}", line.substring(NCCL.length())));
       Optional<String> refusal = ComputeMode.refusal(lines, options.gpus().driver().sharing());
       if (refusal.isPresent()) {
         throw new IOException(refusal.get());
@@ -205,7 +210,8 @@ public final class GpuInventory {
         Integer.parseUnsignedInt(fields.getOrDefault("clock", "0")),
         Integer.parseUnsignedInt(fields.getOrDefault("memoryClock", "0")),
         Integer.parseUnsignedInt(fields.getOrDefault("bus", "0")),
-        Long.parseUnsignedLong(fields.getOrDefault("context", "0")));
+        Long.parseUnsignedLong(fields.getOrDefault("context", "0")),
+        Integer.parseUnsignedInt(fields.getOrDefault("nccl", "0")));
   }
 
   private static String read(java.io.InputStream stream) {

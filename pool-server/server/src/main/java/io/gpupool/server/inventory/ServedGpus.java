@@ -42,6 +42,11 @@ public record ServedGpus(
       return new Probe(asked, driver);
     }
 
+    /** Returns whether there is an NCCL that carries collectives out. */
+    public boolean hasNccl() {
+      return driver != null && driver.stream().anyMatch(gpu -> gpu.facts().ncclVersion() > 0);
+    }
+
     /** Takes the inventory, if the driver has not told it. */
     public ServedGpus complete(ServerOptions options, String server) throws IOException {
       List<Gpu> found = driver != null ? driver : GpuInventory.probe(options, spec, server);

@@ -6,6 +6,7 @@ import io.gpupool.control.state.v1.CommunicatorRankRecord;
 import io.gpupool.wire.SessionId;
 import io.gpupool.wire.SessionKey;
 import io.gpupool.wire.WireException;
+import java.util.HexFormat;
 
 /** The form in which a pool keeps the ranks of communicators. */
 final class CommunicatorForm {
@@ -18,6 +19,7 @@ final class CommunicatorForm {
         .setRanks(rank.ranks())
         .setKey(ByteString.copyFrom(rank.key().bytes()))
         .setLeft(rank.hasLeft())
+        .setUniqueId(ByteString.fromHex(rank.uniqueId()))
         .build();
   }
 
@@ -28,7 +30,8 @@ final class CommunicatorForm {
           SessionId.ofBytes(record.getSession().toByteArray()),
           record.getRanks(),
           SessionKey.ofBytes(record.getKey().toByteArray()),
-          record.getLeft());
+          record.getLeft(),
+          HexFormat.of().formatHex(record.getUniqueId().toByteArray()));
     } catch (WireException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }

@@ -111,7 +111,8 @@ public final class ServerForm {
               .setClockKilohertz(gpu.facts().clockKilohertz())
               .setMemoryClockKilohertz(gpu.facts().memoryClockKilohertz())
               .setMemoryBusBits(gpu.facts().memoryBusBits())
-              .setContextBytes(gpu.facts().contextBytes()));
+              .setContextBytes(gpu.facts().contextBytes())
+              .setNcclVersion(gpu.facts().ncclVersion()));
     }
     return record.build();
   }
@@ -143,7 +144,8 @@ public final class ServerForm {
                         gpu.getClockKilohertz(),
                         gpu.getMemoryClockKilohertz(),
                         gpu.getMemoryBusBits(),
-                        gpu.getContextBytes())))
+                        gpu.getContextBytes(),
+                        gpu.getNcclVersion())))
             .toList(),
         record.getSinceMillis(),
         record.getMps(),

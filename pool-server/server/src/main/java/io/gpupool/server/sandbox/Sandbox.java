@@ -85,7 +85,8 @@ public final class Sandbox {
       plan.addAll(
           ReachablePaths.ofDriver(scope.libraries(), scope.libraryPath(), scope.services()));
     }
-    plan.add("filter " + (scope.soft() ? "soft" : "nvidia"));
+    String driver = scope.collectives() ? "nccl" : "nvidia";
+    plan.add("filter " + (scope.soft() ? "soft" : driver));
     plan.add("oom " + OomScore.ofWorker());
     return plan;
   }

@@ -18,6 +18,9 @@ public final class WorkerEnvironment {
 
   private static final String LIBRARY_PATH = "LD_LIBRARY_PATH";
 
+  /** Variables of NVIDIA's NCCL, such as the network interface that it uses. */
+  private static final String NCCL = "NCCL_";
+
   private static final Set<String> NAMES =
       Set.of(
           "GPUPOOL_AOT_RECORD",
@@ -53,7 +56,7 @@ public final class WorkerEnvironment {
   public static Map<String, String> of(Map<String, String> server, List<String> besides) {
     Map<String, String> own = new TreeMap<>();
     server.forEach((name, value) -> {
-      if (NAMES.contains(name) || besides.contains(name)) {
+      if (NAMES.contains(name) || name.startsWith(NCCL) || besides.contains(name)) {
         own.put(name, value);
       }
     });

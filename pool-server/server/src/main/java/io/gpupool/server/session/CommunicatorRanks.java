@@ -29,6 +29,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,6 +42,7 @@ final class CommunicatorRanks {
   private static final int MAX_RANKS = 4096;
   private static final int MAX_OF_SESSION = 256;
   private static final int ID_DIGITS = 64;
+  private static final Pattern UNIQUE_ID = Pattern.compile("([0-9a-f]{256})?");
   private static final long EACH_MILLIS = 1000;
   private static final Logger LOG = LoggerFactory.getLogger(CommunicatorRanks.class);
 
@@ -116,7 +118,13 @@ final class CommunicatorRanks {
       Name name =
           new Name(poolName(session, id), (int) message.requireNumber("rank", MAX_RANKS - 1));
       switch (message.require("what")) {
-        case "join" -> join(session, id, name, (int) message.requireNumber("ranks", MAX_RANKS));
+        case "join" ->
+            join(
+                session,
+                id,
+                name,
+                (int) message.requireNumber("ranks", MAX_RANKS),
+                uniqueId(message));
         case "leave" -> leave(session, name, message.get("lost").isPresent());
         case "connect" -> connect(session, name, (int) message.requireNumber("to", MAX_RANKS - 1));
         default -> throw new WireException("an unknown question");
@@ -131,7 +139,15 @@ final class CommunicatorRanks {
     }
   }
 
-  private void join(Session session, String id, Name name, int ranks) {
+  private static String uniqueId(TextMessage message) throws WireException {
+    String id = message.get("id").orElse("");
+    if (!UNIQUE_ID.matcher(id).matches()) {
+      throw new WireException("an id of NCCL has 256 hexadecimal digits");
+    }
+    return id;
+  }
+
+  private void join(Session session, String id, Name name, int ranks, String uniqueId) {
     Member member = new Member(session, id, name.rank(), ranks, new Progress());
     long held = members.values().stream().filter(other -> other.session() == session).count();
     if (held >= MAX_OF_SESSION) {
@@ -139,7 +155,8 @@ final class CommunicatorRanks {
       return;
     }
     CommunicatorRank rank =
-        new CommunicatorRank(server, session.id(), ranks, SessionKey.random(random), false);
+        new CommunicatorRank(
+            server, session.id(), ranks, SessionKey.random(random), false, uniqueId);
     try {
       if (!store.add(name, rank)) {
         refuse(
@@ -237,7 +254,9 @@ final class CommunicatorRanks {
     }
     if (missing.isEmpty() && !progress.isComplete) {
       progress.isComplete = true;
-      member.tell(member.message("complete"));
+      String uniqueId = Objects.requireNonNull(recorded.get(0)).uniqueId();
+      member.tell(
+          member.message("complete").putIfPresent("id", uniqueId.isEmpty() ? null : uniqueId));
     } else if (!missing.isEmpty() && progress.isComplete) {
       progress.isOver = true;
       member.tell(

@@ -3,6 +3,7 @@ package io.gpupool.server.view;
 
 import io.gpupool.control.v1.Grant;
 import io.gpupool.server.capacity.Members;
+import io.gpupool.server.gpu.Gpu;
 import io.gpupool.server.placement.Placement.Part;
 import io.gpupool.server.records.ServerEntry;
 import io.gpupool.wire.BuildVersion;
@@ -65,19 +66,26 @@ public final class ServerDirectory {
     return other == null ? backend : other.backend();
   }
 
+  /** Returns whether calls of NCCL are carried out at a GPU's server. */
+  private boolean carriesOutCollectives(Gpu gpu) {
+    return backendOf(gpu.server()).equals("soft") || gpu.facts().ncclVersion() > 0;
+  }
+
   /** A part of a lease as messages have it. */
   public Grant grant(Part part) {
+    String server = part.gpu().server();
     return Grant.newBuilder()
-        .setServer(part.gpu().server())
+        .setServer(server)
         .setGpu(part.gpu().ordinal())
         .setGpuUuid(part.gpu().uuid())
         .setGpuName(part.gpu().name())
         .setMemoryBytes(part.share().memoryBytes())
         .setComputePercent(part.share().computePercent())
-        .setBackend(backendOf(part.gpu().server()))
-        .setAddress(addressOf(part.gpu().server()).orElse(""))
+        .setBackend(backendOf(server))
+        .setAddress(addressOf(server).orElse(""))
         .setPartition(Objects.requireNonNullElse(part.partition(), ""))
         .setHard(part.hard())
+        .setCollectives(carriesOutCollectives(part.gpu()))
         .build();
   }
 }

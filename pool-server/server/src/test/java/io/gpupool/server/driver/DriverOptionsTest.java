@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class DriverOptionsTest {
   private static DriverOptions options(Sharing sharing, int inFlightBoundMillis) {
-    return new DriverOptions(null, null, null, sharing, inFlightBoundMillis, false);
+    return new DriverOptions(null, null, null, null, sharing, inFlightBoundMillis, false);
   }
 
   @Test
@@ -21,7 +21,7 @@ class DriverOptionsTest {
         .containsExactly("--in-flight-bound", "12");
     assertThat(options(Sharing.mps, 12).arguments()).containsExactly("--in-flight-bound", "12");
     assertThat(options(Sharing.driver, 12).arguments()).containsExactly("--no-time-slices");
-    assertThat(new DriverOptions(null, null, null, Sharing.driver, 12, true).arguments())
+    assertThat(new DriverOptions(null, null, null, null, Sharing.driver, 12, true).arguments())
         .containsExactly("--no-time-slices", "--movable");
   }
 

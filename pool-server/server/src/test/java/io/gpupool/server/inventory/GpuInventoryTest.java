@@ -27,13 +27,14 @@ class GpuInventoryTest {
         GpuInventory.parse(
                 "ordinal=0 uuid=GPU-1 memory=42 cc=9.0 driver=13000 pci=0000:3b:00.0 bus=5120"
                     + " clock=1980000 memoryClock=2619000 multiprocessors=132 version=580.65.06"
-                    + " context=419430400 name=NVIDIA H100\n",
+                    + " context=419430400 nccl=22703 name=NVIDIA H100\n",
                 "s")
             .getFirst();
 
     assertThat(gpu.facts())
         .isEqualTo(
-            new GpuFacts("580.65.06", "0000:3b:00.0", 132, 1980000, 2619000, 5120, 400 << 20));
+            new GpuFacts(
+                "580.65.06", "0000:3b:00.0", 132, 1980000, 2619000, 5120, 400 << 20, 22703));
   }
 
   @Test

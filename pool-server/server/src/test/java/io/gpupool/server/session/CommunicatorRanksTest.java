@@ -105,6 +105,26 @@ class CommunicatorRanksTest {
   }
 
   @Test
+  void idOfNccl_ofRankZero_isToldToAll() throws Exception {
+    Tokens.Made token = atFirst.tenant("team", 0);
+    Program one = program(atFirst, token);
+    Program two = program(atFirst, token);
+    String id = "0f".repeat(128);
+    one.join(1, 2);
+    two.session.onMessage(
+        TextMessage.ofType("rank")
+            .put("what", "join")
+            .put("communicator", ID)
+            .put("rank", 0)
+            .put("ranks", 2)
+            .put("id", id)
+            .build());
+    timers.pass(100);
+    assertThat(one.told().getFirst().get("id")).contains(id);
+    assertThat(two.told().getFirst().get("id")).contains(id);
+  }
+
+  @Test
   void rank_ofAnotherTenant_isInACommunicatorOfItsOwn() throws Exception {
     Program one = program(atFirst, atFirst.tenant("team", 0));
     Program thief = program(atFirst, atFirst.tenant("thief", 0));

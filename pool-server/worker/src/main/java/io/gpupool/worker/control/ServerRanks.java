@@ -7,6 +7,7 @@ import io.gpupool.worker.os.Posix;
 import io.gpupool.worker.session.collective.RankDirectory;
 import io.gpupool.worker.session.collective.RankName;
 import java.io.IOException;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -26,12 +27,13 @@ public final class ServerRanks implements RankDirectory {
   }
 
   @Override
-  public void join(RankName name, int ranks, Listener listener) {
+  public void join(RankName name, int ranks, byte @Nullable [] uniqueId, Listener listener) {
     if (listeners.putIfAbsent(name, listener) != null) {
       listener.refused("the rank is there already");
       return;
     }
-    send(request("join", name).put("ranks", ranks), listener);
+    String id = uniqueId == null ? null : HexFormat.of().formatHex(uniqueId);
+    send(request("join", name).put("ranks", ranks).putIfPresent("id", id), listener);
   }
 
   @Override
@@ -83,13 +85,22 @@ public final class ServerRanks implements RankDirectory {
     }
     String reason = message.get("reason").orElse("");
     switch (message.require("what")) {
-      case "complete" -> listener.complete();
+      case "complete" -> listener.complete(uniqueId(message));
       case "refused" -> listener.refused(reason);
       case "lost" -> listener.lost(number(message, "lost"), reason);
       case "unconnected" -> listener.unconnected(number(message, "to"), reason);
       case "connected" -> listener.connected(number(message, "to"), required(socket));
       case "connection" -> listener.connection(number(message, "from"), required(socket));
       default -> throw new WireException("an unknown message about a rank");
+    }
+  }
+
+  private static byte @Nullable [] uniqueId(TextMessage message) throws WireException {
+    String id = message.get("id").orElse(null);
+    try {
+      return id == null ? null : HexFormat.of().parseHex(id);
+    } catch (IllegalArgumentException e) {
+      throw new WireException("the id of a communicator is not in hexadecimal");
     }
   }
 

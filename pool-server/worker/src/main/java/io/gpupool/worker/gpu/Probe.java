@@ -3,6 +3,8 @@ package io.gpupool.worker.gpu;
 
 import io.gpupool.cuda.Backend;
 import io.gpupool.cuda.NvidiaBackend;
+import io.gpupool.nccl.NcclException;
+import io.gpupool.nccl.NcclSearch;
 import io.gpupool.worker.os.Memory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -41,7 +43,12 @@ public final class Probe {
 
   private Probe() {}
 
-  public static List<String> lines(Backend backend) {
+  /**
+   * Returns the lines of a backend's GPUs, and one about NCCL where that could be used.
+   *
+   * @param libnccl where NCCL is: a path, or a word of {@link NcclSearch}
+   */
+  public static List<String> lines(Backend backend, String libnccl) {
     try (Arena arena = Arena.ofConfined()) {
       long out = arena.allocate(NAME_BYTES, 8).address();
       require("cuInit", backend.cuInit(0));
@@ -50,14 +57,15 @@ public final class Probe {
       require("cuDeviceGetCount", backend.cuDeviceGetCount(out));
       int count = Memory.getInt(out);
       List<String> lines = new ArrayList<>();
+      int ncclVersion = backend instanceof NvidiaBackend ? ncclVersion(libnccl, lines) : 0;
       for (int ordinal = 0; ordinal < count; ordinal++) {
-        lines.add(line(backend, ordinal, driver, out));
+        lines.add(line(backend, ordinal, driver, ncclVersion, out));
       }
       return lines;
     }
   }
 
-  private static String line(Backend backend, int ordinal, int driver, long out) {
+  private static String line(Backend backend, int ordinal, int driver, int ncclVersion, long out) {
     require("cuDeviceGet", backend.cuDeviceGet(out, ordinal));
     int device = Memory.getInt(out);
     require("cuDeviceGetUuid", backend.cuDeviceGetUuid_v2(out, device));
@@ -92,9 +100,28 @@ public final class Probe {
               ? backend.contextBytes()
               : ContextMemory.measure(backend, ordinal);
       line.append(" context=").append(contextBytes);
+      if (ncclVersion > 0) {
+        line.append(" nccl=").append(ncclVersion);
+      }
       driverText().ifPresent(text -> line.append(" version=").append(text));
     }
     return line.append(" name=").append(name).toString();
+  }
+
+  /** Returns the version of NCCL, 0 if there is none that can be used; adds a line that says so. */
+  private static int ncclVersion(String libnccl, List<String> lines) {
+    try {
+      NcclSearch.Found found = NcclSearch.load(libnccl);
+      lines.add(
+          "nccl NCCL "
+              + NcclSearch.text(found.version())
+              + " carries out programs' collectives: "
+              + found.path());
+      return found.version();
+    } catch (NcclException e) {
+      lines.add("nccl no collectives at this server: " + e.getMessage());
+      return 0;
+    }
   }
 
   /** Returns the version text of the NVIDIA driver's kernel module. */

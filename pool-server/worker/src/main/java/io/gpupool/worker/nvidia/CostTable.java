@@ -56,6 +56,7 @@ final class CostTable {
     FILL,
     TO_DEVICE,
     TO_HOST,
-    ON_DEVICE
+    ON_DEVICE,
+    COLLECTIVE
   }
 }

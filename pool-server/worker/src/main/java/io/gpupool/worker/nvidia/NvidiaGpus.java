@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.nvidia;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.gpupool.cuda.DriverAddresses;
 import io.gpupool.cuda.DriverTime;
 import io.gpupool.cuda.Relocation;
+import io.gpupool.nccl.LibNccl;
+import io.gpupool.nccl.NcclException;
+import io.gpupool.nccl.NcclSearch;
 import io.gpupool.worker.nvidia.CostTable.Kind;
 import io.gpupool.worker.os.Memory;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +37,10 @@ public final class NvidiaGpus extends NvidiaEvents {
 
   private final boolean timeSliced;
   private final @Nullable Relocation relocation;
+  private final String libnccl;
+
+  @GuardedBy("this")
+  private @Nullable LibNccl nccl;
 
   /**
    * How the driver is used.
@@ -43,18 +52,21 @@ public final class NvidiaGpus extends NvidiaEvents {
    * @param libnvml the driver's management library: a path, or a name for the dynamic linker
    * @param contextBytes memory that a context takes by itself, as far as it is known
    * @param movable whether sessions may move: their memory is at addresses of their own
+   * @param libnccl where NCCL is: a path, or one of the words of {@link NcclSearch}
    */
   public record Options(
       boolean timeSliced,
       long inFlightBoundNanos,
       String libnvml,
       long contextBytes,
-      boolean movable) {}
+      boolean movable,
+      String libnccl) {}
 
   /** Makes the backend. */
   public NvidiaGpus(Options options) {
     super(options.libnvml, options.contextBytes, GpuGate.Limits.of(options.inFlightBoundNanos));
     timeSliced = options.timeSliced;
+    libnccl = options.libnccl;
     relocation = options.movable ? new NvidiaRelocation(this) : null;
   }
 
@@ -82,7 +94,26 @@ public final class NvidiaGpus extends NvidiaEvents {
     return timeSliced;
   }
 
+  @Override
+  public boolean carriesOutCollectives() {
+    return NcclSearch.isPlace(libnccl);
+  }
+
+  @Override
+  public synchronized LibNccl nccl() throws NcclException {
+    if (nccl == null) {
+      nccl = NcclSearch.load(libnccl).functions();
+    }
+    return nccl;
+  }
+
   // Work
+
+  @Override
+  public int submit(long stream, long lengthBytes, IntSupplier work) {
+    Passage passage = enter(stream, lengthKey(Kind.COLLECTIVE, lengthBytes));
+    return exit(passage, work.getAsInt());
+  }
 
   /** Waits until work may be submitted; null if there is no gate before it. */
   private @Nullable Passage enter(long stream, long key) {

@@ -180,7 +180,7 @@ final class SessionCalls implements SessionTopics, SessionOps {
     graphs = new Graphs(backend, call, handles, owned, firstLaunches, contexts, blocking, journal);
     tickets =
         new CrossServerFences(backend, call, handles, waits, owned, plan.others().peers(), abort);
-    communicators = new Communicators(backend, call, handles, waits, plan.others().ranks());
+    communicators = new Communicators(backend, call, handles, waits, owned, plan.others().ranks());
   }
 
   /** The parts that know what the session has. */

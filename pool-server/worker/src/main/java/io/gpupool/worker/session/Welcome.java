@@ -70,12 +70,17 @@ final class Welcome {
     buffer.put(Memory.bytes(out, PCI_BYTES));
     buffer.putLong(gpu.quotaBytes());
     // CUDA has no attribute 0.
-    buffer.putInt(backend.allocatesAt() ? DeviceFlag.ALLOCATES_AT : Integer.MIN_VALUE);
+    buffer.putInt(flags(backend));
     for (int attribute = 1; attribute < ATTRIBUTES; attribute++) {
       Memory.putLong(out, 0);
       boolean known = backend.cuDeviceGetAttribute(out, attribute, device) == 0;
       buffer.putInt(known ? Memory.getInt(out) : Integer.MIN_VALUE);
     }
+  }
+
+  private static int flags(Backend backend) {
+    return (backend.allocatesAt() ? DeviceFlag.ALLOCATES_AT : 0)
+        | (backend.carriesOutCollectives() ? DeviceFlag.COLLECTIVES : 0);
   }
 
   private static void require(String call, int result) {

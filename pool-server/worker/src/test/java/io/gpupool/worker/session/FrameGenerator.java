@@ -169,6 +169,9 @@ final class FrameGenerator {
 
   /** Calls of NCCL, of memory that the session has or not. */
   private byte[] collectives() {
+    if (rarely()) {
+      return Request.posted(Ops.communicatorConnect, context(), small(), bytes(20));
+    }
     ByteBuffer calls =
         ByteBuffer.allocate(CollectiveCallLayout.BYTES * random.nextInt(1, 4))
             .order(ByteOrder.LITTLE_ENDIAN);

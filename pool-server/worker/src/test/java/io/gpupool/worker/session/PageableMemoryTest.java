@@ -4,6 +4,7 @@ package io.gpupool.worker.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.nccl.NcclSearch;
 import io.gpupool.worker.nvidia.NvidiaGpus;
 import io.gpupool.worker.os.Posix;
 import org.junit.jupiter.api.AfterEach;
@@ -21,7 +22,8 @@ class PageableMemoryTest {
   void sourceReadAtOnce_gpuThatReadsPageableMemoryItself_isNone() {
     Backend ignored = TestDriver.backend();
     NvidiaGpus gpus =
-        new NvidiaGpus(new NvidiaGpus.Options(true, 4_000_000, "libnvidia-ml.so.1", 0, false));
+        new NvidiaGpus(
+            new NvidiaGpus.Options(true, 4_000_000, "libnvidia-ml.so.1", 0, false, NcclSearch.OFF));
     assertThat(gpus.sourceReadAtOnceBytes()).isEqualTo(64 << 10);
     Posix.setEnvironment(ACCESS, "1");
     assertThat(gpus.sourceReadAtOnceBytes()).isZero();

@@ -9,17 +9,19 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A directory of the ranks of several sessions in this process, which connects them by sockets. */
 final class TestRankDirectory implements RankDirectory {
-  private record Member(int ranks, Listener listener) {}
+  private record Member(int ranks, byte @Nullable [] uniqueId, Listener listener) {}
 
   @GuardedBy("this")
   private final Map<RankName, Member> members = new HashMap<>();
 
   @Override
-  public synchronized void join(RankName name, int ranks, Listener listener) {
-    if (members.putIfAbsent(name, new Member(ranks, listener)) != null) {
+  public synchronized void join(
+      RankName name, int ranks, byte @Nullable [] uniqueId, Listener listener) {
+    if (members.putIfAbsent(name, new Member(ranks, uniqueId, listener)) != null) {
       listener.refused("the rank is taken");
       return;
     }
@@ -28,8 +30,9 @@ final class TestRankDirectory implements RankDirectory {
         return;
       }
     }
+    byte @Nullable [] first = find(name, 0).orElseThrow().uniqueId();
     for (int rank = 0; rank < ranks; rank++) {
-      find(name, rank).orElseThrow().listener().complete();
+      find(name, rank).orElseThrow().listener().complete(first);
     }
   }
 

@@ -2,7 +2,6 @@
 package io.gpupool.worker.session.collective;
 
 import io.gpupool.cuda.Backend;
-import io.gpupool.cuda.BackendTraits.AddressRange;
 import io.gpupool.cuda.CollectiveCallLayout;
 import io.gpupool.cuda.CollectiveOps;
 import io.gpupool.cuda.CudaResult;
@@ -11,10 +10,12 @@ import io.gpupool.worker.collective.CollectiveCall;
 import io.gpupool.worker.os.Memory;
 import io.gpupool.worker.session.call.CurrentCall;
 import io.gpupool.worker.session.call.Waits;
+import io.gpupool.worker.session.collective.Communicator.Connection;
 import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.core.HandleTable;
 import io.gpupool.worker.session.core.HandleTables;
 import io.gpupool.worker.session.core.Payload;
+import io.gpupool.worker.session.quota.OwnedMemory;
 import io.gpupool.worker.session.stream.StreamBarriers;
 import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
@@ -33,19 +34,16 @@ import java.util.stream.Stream;
 public final class Communicators implements CollectiveOps {
   private static final int MAX_COMMUNICATORS = 256;
   private static final int MAX_RANKS = 4096;
-  private static final long BEGIN_MILLIS = 300_000;
   private static final int ID_BYTES = 128;
   private static final int MAX_ERROR_BYTES = 1024;
 
   /** More than enough for ranks whose channels are closed. */
   private static final long END_MILLIS = 10_000;
 
-  private final Backend backend;
   private final CurrentCall call;
   private final HandleTables handles;
-  private final RankDirectory directory;
   private final StreamBarriers barriers;
-  private final LocalCommunicators locals = new LocalCommunicators();
+  private final Collectives collectives;
   private final Map<Integer, Communicator> communicators = new HashMap<>();
 
   /** Those that the program has ended, while their threads have something to carry out. */
@@ -56,12 +54,15 @@ public final class Communicators implements CollectiveOps {
       CurrentCall call,
       HandleTables handles,
       Waits waits,
+      OwnedMemory owned,
       RankDirectory directory) {
-    this.backend = backend;
     this.call = call;
     this.handles = handles;
-    this.directory = directory;
     barriers = new StreamBarriers(backend, call, waits);
+    collectives =
+        backend.memoryIsInProcess()
+            ? new SoftCollectives(backend, barriers, directory)
+            : new NcclCollectives(backend, owned, directory);
   }
 
   @Override
@@ -73,7 +74,8 @@ public final class Communicators implements CollectiveOps {
       result = CudaResult.INVALID_VALUE;
     }
     if (result == 0) {
-      Communicator made = make(number);
+      Communicator made = collectives.make(call.context());
+      communicators.put(number, made);
       String id = CommunicatorId.of(Memory.bytes(idAddress, ID_BYTES));
       made.join(new RankName(id, rank), ranks);
     }
@@ -88,28 +90,15 @@ public final class Communicators implements CollectiveOps {
       result = CudaResult.INVALID_HANDLE;
     }
     if (result == 0 && parent != null) {
-      Communicator made = make(number);
-      Split split = new Split(parent, parent.nextSplit(), color, key);
-      parent.exchange(
-          rank -> split.exchange(rank, made),
-          () -> made.refused("the communicator that is split has failed"));
+      communicators.put(number, parent.split(color, key));
     }
     call.reply(tag, result);
-  }
-
-  private Communicator make(int number) {
-    Communicator made = new Communicator(call.context(), locals, directory, BEGIN_MILLIS);
-    communicators.put(number, made);
-    return made;
   }
 
   /** Returns why no communicator of a number can be made now; 0: it can. */
   private int refusal(int number) {
     if (!call.context().exists()) {
       return CudaResult.INVALID_CONTEXT;
-    }
-    if (!backend.memoryIsInProcess()) {
-      return CudaResult.NOT_SUPPORTED;
     }
     if (communicators.containsKey(number)) {
       return CudaResult.INVALID_VALUE;
@@ -166,14 +155,37 @@ public final class Communicators implements CollectiveOps {
   }
 
   @Override
+  public int communicatorConnect(int number, long peersAddress, long peersBytes) {
+    Communicator communicator = communicators.get(number);
+    if (communicator == null || !communicator.isUsable()) {
+      return CudaResult.INVALID_HANDLE;
+    }
+    long count = peersBytes / Integer.BYTES;
+    if (peersBytes % Integer.BYTES != 0 || count > 2L * communicator.ranks()) {
+      return CudaResult.INVALID_VALUE;
+    }
+    List<Connection> connections = new ArrayList<>();
+    for (long at = peersAddress; at < peersAddress + peersBytes; at += Integer.BYTES) {
+      int word = Memory.getInt(at);
+      Connection connection = new Connection(word >>> 1, (word & 1) != 0);
+      if (connection.peer() >= communicator.ranks()) {
+        return CudaResult.INVALID_VALUE;
+      }
+      connections.add(connection);
+    }
+    communicator.connect(connections);
+    return CudaResult.SUCCESS;
+  }
+
+  @Override
   public int communicatorCalls(int number, int stream, WireStruct calls) {
     Communicator communicator = communicators.get(number);
     if (communicator == null || !communicator.isUsable()) {
       return CudaResult.INVALID_HANDLE;
     }
-    ContextState context = call.context();
     long handle = handles.stream(stream);
-    int refused = context.exists() ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
+    boolean isInContext = call.context() == communicator.context();
+    int refused = isInContext ? HandleTable.found(handle) : CudaResult.INVALID_CONTEXT;
     List<CollectiveCall> group = new ArrayList<>();
     long count = calls.lengthBytes() / CollectiveCallLayout.BYTES;
     if (refused == 0 && (count == 0 || !calls.is(count * CollectiveCallLayout.BYTES))) {
@@ -191,20 +203,15 @@ public final class Communicators implements CollectiveOps {
       communicator.abort("a call names memory that is not the session's, or has a wrong form");
       return refused;
     }
-    return communicator.add(group, arrival -> barriers.close(handle, arrival));
+    return communicator.add(group, handle);
   }
 
   private boolean namesMemory(CollectiveCall one, Communicator communicator) {
     int rank = communicator.rank();
     int ranks = communicator.ranks();
-    return isMemory(one.readRange(rank, ranks))
-        && isMemory(one.writtenRange(rank, ranks))
-        && isMemory(one.scalarRange());
-  }
-
-  /** The memory stays mapped even if the program frees it too early. */
-  private boolean isMemory(AddressRange range) {
-    return range.lengthBytes() == 0 || backend.isReadable(range.address(), range.lengthBytes());
+    return collectives.isMemory(one.readRange(rank, ranks))
+        && collectives.isMemory(one.writtenRange(rank, ranks))
+        && collectives.isMemory(one.scalarRange());
   }
 
   @Override
@@ -230,7 +237,7 @@ public final class Communicators implements CollectiveOps {
 
   /** Ends what a context that is going down has. */
   public void forget(ContextState context) {
-    List<Communicator> gone = all().filter(one -> one.context == context).toList();
+    List<Communicator> gone = all().filter(one -> one.context() == context).toList();
     end(gone, "the context of the communicator was destroyed");
     communicators.values().removeAll(gone);
     ending.removeAll(gone);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.collective;
 
+import org.jspecify.annotations.Nullable;
+
 /** A directory of no pool. */
 final class NoDirectory implements RankDirectory {
   @Override
-  public void join(RankName name, int ranks, Listener listener) {
+  public void join(RankName name, int ranks, byte @Nullable [] uniqueId, Listener listener) {
     listener.refused("the session has no pool whose ranks could be together");
   }
 

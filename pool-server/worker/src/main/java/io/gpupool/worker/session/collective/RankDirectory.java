@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.session.collective;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The pool's directory of ranks: it brings the ranks of a communicator together, whatever sessions
  * they are of, and connects them. Any thread may ask; answers come later, by any thread.
@@ -9,8 +11,13 @@ public interface RankDirectory {
   /** A directory of no pool, which lets nobody in. */
   RankDirectory NONE = new NoDirectory();
 
-  /** Says that a rank is there. */
-  void join(RankName name, int ranks, Listener listener);
+  /**
+   * Says that a rank is there.
+   *
+   * @param uniqueId of NVIDIA's NCCL, for all ranks: of rank 0 alone, and only where NCCL is what
+   *     carries the calls out
+   */
+  void join(RankName name, int ranks, byte @Nullable [] uniqueId, Listener listener);
 
   /**
    * A rank is there no more.
@@ -24,8 +31,12 @@ public interface RankDirectory {
 
   /** A rank, as it is told of the others. */
   interface Listener {
-    /** All ranks are there. */
-    void complete();
+    /**
+     * All ranks are there.
+     *
+     * @param uniqueId which rank 0 gave, if it did
+     */
+    void complete(byte @Nullable [] uniqueId);
 
     /** The rank is not let in. */
     void refused(String reason);

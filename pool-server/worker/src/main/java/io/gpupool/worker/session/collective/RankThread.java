@@ -9,7 +9,7 @@ import io.gpupool.worker.collective.Rank;
  * order, each once it is ready.
  */
 final class RankThread {
-  private final Communicator communicator;
+  private final SoftCommunicator communicator;
   private final RankSteps steps;
   private final Rank rank;
   private final long beginMillis;
@@ -19,7 +19,7 @@ final class RankThread {
    *
    * @param beginMillis how long the ranks of a communicator wait for each other, as it begins
    */
-  RankThread(Communicator communicator, RankSteps steps, Rank rank, long beginMillis) {
+  RankThread(SoftCommunicator communicator, RankSteps steps, Rank rank, long beginMillis) {
     this.communicator = communicator;
     this.steps = steps;
     this.rank = rank;
@@ -35,17 +35,19 @@ final class RankThread {
 
   private void serve() {
     if (steps.isLate(beginMillis)) {
-      communicator.fail(
-          NcclResult.SYSTEM_ERROR,
-          "not all ranks came within "
-              + beginMillis / 1000
-              + " s; is one of them on another pool,"
-              + " or of another tenant?");
+      communicator.fail(NcclResult.SYSTEM_ERROR, late(beginMillis));
     }
     for (Step step = steps.next(); step != null; step = steps.next()) {
       carryOut(step);
     }
     communicator.leave();
+  }
+
+  /** Says that a rank has waited this long for others. */
+  static String late(long millis) {
+    return "not all ranks came within "
+        + millis / 1000
+        + " s; is one of them on another pool, or of another tenant?";
   }
 
   private void carryOut(Step step) {

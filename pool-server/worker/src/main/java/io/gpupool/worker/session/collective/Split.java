@@ -35,7 +35,7 @@ final class Split {
    * @param number of the split among the parent's
    * @param color less than 0: the rank is in no part
    */
-  Split(Communicator parent, int number, int color, int key) {
+  Split(SoftCommunicator parent, int number, int color, int key) {
     this.parent = parent.id();
     ranks = parent.ranks();
     own = parent.rank();
@@ -45,7 +45,7 @@ final class Split {
   }
 
   /** Exchanges colours and keys, and has the new communicator join its ranks. */
-  void exchange(Rank rank, Communicator made) throws ChannelException {
+  void exchange(Rank rank, SoftCommunicator made) throws ChannelException {
     try (Arena arena = Arena.ofShared()) {
       long all = arena.allocate((long) PAIR_BYTES * ranks, 8).address();
       long mine = all + (long) PAIR_BYTES * own;

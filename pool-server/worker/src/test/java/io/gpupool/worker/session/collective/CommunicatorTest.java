@@ -11,6 +11,7 @@ import io.gpupool.worker.soft.SoftBackend;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -24,7 +25,7 @@ class CommunicatorTest {
     private final List<String> said = Collections.synchronizedList(new ArrayList<>());
 
     @Override
-    public void join(RankName name, int ranks, Listener listener) {
+    public void join(RankName name, int ranks, byte @Nullable [] uniqueId, Listener listener) {
       said.add("join " + name.rank());
     }
 
@@ -44,8 +45,9 @@ class CommunicatorTest {
     LonelyDirectory directory = new LonelyDirectory();
     try (SoftBackend backend = new SoftBackend(new DeviceSpec(1, 1L << 30, 90), MissingPtx.SKIP)) {
       ContextState context = new ContextState(backend, 1, 0, 0, 0, false);
-      Communicator communicator =
-          new Communicator(context, new LocalCommunicators(), directory, BEGIN_MILLIS);
+      SoftCommunicator communicator =
+          new SoftCommunicator(
+              context, new LocalCommunicators(), directory, (_, _) -> 0, BEGIN_MILLIS);
       communicator.join(NAME, 2);
       assertThat(communicator.state().result()).isEqualTo(NcclResult.IN_PROGRESS);
       await().until(() -> communicator.state().result() == NcclResult.SYSTEM_ERROR);
