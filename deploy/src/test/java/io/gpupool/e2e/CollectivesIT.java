@@ -2,7 +2,6 @@
 package io.gpupool.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gpupool.transport.tls.TestAuthority;
 import java.nio.file.Files;
@@ -26,9 +25,7 @@ class CollectivesIT {
   private static final int LARGE_CASES = Math.max(6, CASES / 5);
   private static final int LARGE_BYTES = 64 << 20;
   private static final String OK = "conformance: OK\n";
-  private static final String TRAINED = "data_parallel: OK";
   private static final Duration PATIENCE = Duration.ofMinutes(5 + CASES / 100);
-  private static final Path KERNELS = Distribution.NCCL_EXAMPLES.resolve("kernels.ptx");
 
   @TempDir static Path shared;
   @TempDir Path folder;
@@ -114,52 +111,15 @@ class CollectivesIT {
 
   @Test
   void training_onTwoServers_givesTheWeightsOfOneProcess() throws Exception {
-    Path weights = trainAlone();
-    try (Ranks ranks = new Ranks(folder, 2, training("--expect", weights))) {
-      ranks.startOn(twoServers()).awaitAll(TRAINED);
+    Path weights = NcclTraining.alone(oneServer(), folder);
+    Object[] command = NcclTraining.command("--expect", weights);
+    try (Ranks ranks = new Ranks(folder, 2, command)) {
+      ranks.startOn(twoServers()).awaitAll(NcclTraining.DONE);
     }
-  }
-
-  @Test
-  void training_startedByMpirun_givesTheWeightsOfOneProcess() throws Exception {
-    SystemTool mpirun = SystemTool.find("mpirun").orElse(null);
-    assumeTrue(mpirun != null, "there is no mpirun (apt-get install openmpi-bin)");
-    Path weights = trainAlone();
-    Pool pool = twoServers().first();
-    Object[] rank = {
-      Distribution.gpupool(), "run", "--pool", pool.address(), "-p", "0.2", "--select"
-    };
-    Object[] command = training("--expect", weights, "--id-file", folder.resolve("id"));
-    Object[] first = concat(concat(rank, "server=m0", "--"), command);
-    Object[] second = concat(concat(rank, "server=m1", "--"), command);
-    Object[] line = concat(new Object[] {mpirun.path(), "--oversubscribe", "-n", 1}, first);
-    Program.Ended ended =
-        Program.of(concat(concat(line, ":", "-n", 1), second))
-            .with("OMPI_ALLOW_RUN_AS_ROOT", 1)
-            .with("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", 1)
-            .run(PATIENCE);
-    assertThat(ended.status()).as(ended.toString()).isZero();
-    assertThat(ended.output().split(TRAINED, -1)).as(ended.toString()).hasSize(3);
-  }
-
-  /** Trains in one process without any other rank; returns the file with the weights. */
-  private Path trainAlone() {
-    Path weights = folder.resolve("weights");
-    Program.Ended alone =
-        oneServer()
-            .run(new String[] {"-p", "0.2"}, training("--ranks", 1, "--save", weights))
-            .run();
-    assertThat(alone.output()).as(alone.toString()).contains(TRAINED);
-    return weights;
   }
 
   private static Object[] conformance(int cases, int seed) {
     return new Object[] {CPrograms.ncclExample("conformance"), "--cases", cases, "--seed", seed};
-  }
-
-  private static Object[] training(Object... options) {
-    Object[] command = {CPrograms.ncclExample("data_parallel"), "--kernels", KERNELS};
-    return concat(command, options);
   }
 
   private static Pool oneServer() {

@@ -31,7 +31,8 @@ final class Program implements AutoCloseable {
           ? List.of("setsid", "env", "--default-signal=INT")
           : List.of("setsid");
 
-  private static final Duration END = Duration.ofSeconds(5);
+  /** More than an agent takes to give everything back. */
+  private static final Duration END = Duration.ofSeconds(10);
 
   private final List<String> command;
   private final Process process;
@@ -204,9 +205,15 @@ final class Program implements AutoCloseable {
   public void close() {
     if (process.isAlive()) {
       Signals.send("TERM", "-" + pid());
-      process.onExit().completeOnTimeout(process, END.toSeconds(), TimeUnit.SECONDS).join();
+      awaitExit();
     }
     Signals.send("KILL", "-" + pid());
     process.destroyForcibly();
+    // Its connections are there until it is gone.
+    awaitExit();
+  }
+
+  private void awaitExit() {
+    process.onExit().completeOnTimeout(process, END.toSeconds(), TimeUnit.SECONDS).join();
   }
 }

@@ -43,6 +43,10 @@ import org.slf4j.LoggerFactory;
 /** A running agent: the unix socket on which shims find it. Started and closed by any thread. */
 public final class Agent implements AutoCloseable {
   static final int MAX_PROGRAMS = ConnectionShares.MOST_OF_ALL;
+
+  /** The time in which programs that are killed together with the agent have ended. */
+  private static final long NOTICE_MILLIS = 100;
+
   private static final Logger LOG = LoggerFactory.getLogger(Agent.class);
 
   private final UnixAddress address;
@@ -145,7 +149,7 @@ public final class Agent implements AutoCloseable {
   /** Lets the event loop see which programs have ended by now, so that their sessions end. */
   private void noticeEnds() {
     // It looks at all connections before it runs a task that was planned earlier.
-    loops.schedule(() -> {}, 1, TimeUnit.MILLISECONDS).awaitUninterruptibly();
+    loops.schedule(() -> {}, NOTICE_MILLIS, TimeUnit.MILLISECONDS).awaitUninterruptibly();
   }
 
   /** Removes what a killed agent left behind, but not the socket of one that lives. */
