@@ -67,12 +67,18 @@ static void group_withAnInvalidCall_sendsNothing(void) {
   CHECK_RESULT(NCCL_INVALID_ARGUMENT, ncclTable.submit(&bad));
 }
 
-static void scatter_atItsRoot_isTransfersToAll(void) {
+/** Of this rank's memory to all ranks of a communicator that it has joined. */
+static struct nccl_request scatter_of_all(void) {
   struct communicator *communicator = join();
-  CUdeviceptr memory = allocate(sizeof(float) * ELEMENTS * RANKS);
-  struct nccl_request request = all_reduce(communicator, memory, NULL);
+  struct nccl_request request = all_reduce(communicator, allocate(sizeof(float) * ELEMENTS * RANKS), NULL);
   request.kind = NCCL_SCATTER;
   request.peer = RANK;
+  return request;
+}
+
+static void scatter_atItsRoot_isTransfersToAll(void) {
+  struct nccl_request request = scatter_of_all();
+  CUdeviceptr memory = (uintptr_t)request.send;
   CHECK_OK(ncclTable.submit(&request));
   settle();
   CHECK(got.count == 1 && got.callCount == RANKS + 1 && got.calls[0].kind == COLLECTIVE_RECEIVE);
@@ -83,11 +89,7 @@ static void scatter_atItsRoot_isTransfersToAll(void) {
 }
 
 static void transfers_withAPeer_connectBeforeTheFirst(void) {
-  struct communicator *communicator = join();
-  CUdeviceptr memory = allocate(sizeof(float) * ELEMENTS * RANKS);
-  struct nccl_request request = all_reduce(communicator, memory, NULL);
-  request.kind = NCCL_SCATTER;
-  request.peer = RANK;
+  struct nccl_request request = scatter_of_all();
   progress = 2;
   CHECK_OK(ncclTable.submit(&request));
   settle();

@@ -20,16 +20,13 @@ public final class ReturnedLease implements AutoCloseable {
   private final CompletableFuture<HeldLease> granted = new CompletableFuture<>();
   private final Thread atExit = new Thread(this::giveBack, "lease-return");
 
+  /** The request; cancelled before it is made, it is never made. */
   @GuardedBy("this")
-  private CompletableFuture<HeldLease> asked;
-
-  @GuardedBy("this")
-  private boolean isEnding;
+  private CompletableFuture<HeldLease> asked = new CompletableFuture<>();
 
   /** Asks for it, unless this process is told to end before. */
   public ReturnedLease(PoolClient client, LeaseRequest request, Consumer<Queued> onQueued) {
     this.client = client;
-    asked = CompletableFuture.failedFuture(new CancellationException("nothing is asked for yet"));
     try {
       // Before the request, since the pool may grant it before the next line is reached.
       Runtime.getRuntime().addShutdownHook(atExit);
@@ -40,7 +37,7 @@ public final class ReturnedLease implements AutoCloseable {
   }
 
   private synchronized void ask(LeaseRequest request, Consumer<Queued> onQueued) {
-    if (isEnding) {
+    if (asked.isCancelled()) {
       return;
     }
     asked = client.requestLease(request, onQueued);
@@ -64,8 +61,8 @@ public final class ReturnedLease implements AutoCloseable {
   }
 
   private void giveBack() {
-    CompletableFuture<HeldLease> ending = end();
-    if (ending.cancel(false)) {
+    CompletableFuture<HeldLease> ending = cancel();
+    if (ending.isCancelled()) {
       // Awaits the answer to the withdrawal.
       client.close();
     } else if (!ending.isCompletedExceptionally() && !ending.join().ended().isDone()) {
@@ -73,8 +70,8 @@ public final class ReturnedLease implements AutoCloseable {
     }
   }
 
-  private synchronized CompletableFuture<HeldLease> end() {
-    isEnding = true;
+  private synchronized CompletableFuture<HeldLease> cancel() {
+    boolean ignored = asked.cancel(false);
     return asked;
   }
 

@@ -14,6 +14,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The functions of NVIDIA's {@code libnccl.so.2}. Communicators, streams and device memory are
@@ -53,6 +55,10 @@ public final class LibNccl {
           JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG);
 
   private final SymbolLookup library;
+
+  /** The functions that were called by name, by it. */
+  private final Map<String, MethodHandle> called = new ConcurrentHashMap<>();
+
   private final MethodHandle groupStart;
   private final MethodHandle groupEnd;
   private final MethodHandle allReduce;
@@ -105,10 +111,10 @@ public final class LibNccl {
     return new AssertionError("call of " + name + " could not be made", cause);
   }
 
-  /** Makes a call that is rare. */
-  private Object rarely(String name, FunctionDescriptor descriptor, Call call) {
+  /** Makes a call by name, which is looked up with the first. */
+  private Object byName(String name, FunctionDescriptor descriptor, Call call) {
     try (Arena arena = Arena.ofConfined()) {
-      return call.run(bind(name, descriptor), arena);
+      return call.run(called.computeIfAbsent(name, key -> bind(key, descriptor)), arena);
     } catch (Throwable e) {
       throw failed(name, e);
     }
@@ -116,7 +122,7 @@ public final class LibNccl {
 
   private int ofCommunicator(String name, long communicator) {
     return (int)
-        rarely(name, COMMUNICATOR, (function, _) -> (int) function.invokeExact(communicator));
+        byName(name, COMMUNICATOR, (function, _) -> (int) function.invokeExact(communicator));
   }
 
   // Communicators
@@ -126,7 +132,7 @@ public final class LibNccl {
     byte[] id = new byte[ID_BYTES];
     int result =
         (int)
-            rarely(
+            byName(
                 "ncclGetUniqueId",
                 FunctionDescriptor.of(JAVA_INT, ADDRESS),
                 (function, arena) -> {
@@ -144,7 +150,7 @@ public final class LibNccl {
     long[] made = new long[1];
     int result =
         (int)
-            rarely(
+            byName(
                 "ncclCommInitRank",
                 FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ID, JAVA_INT),
                 (function, arena) -> {
@@ -165,7 +171,7 @@ public final class LibNccl {
     long sameConfiguration = 0;
     int result =
         (int)
-            rarely(
+            byName(
                 "ncclCommSplit",
                 FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS, JAVA_LONG),
                 (function, arena) -> {
@@ -198,7 +204,7 @@ public final class LibNccl {
     int[] answer = new int[1];
     int result =
         (int)
-            rarely(
+            byName(
                 name,
                 QUESTION,
                 (function, arena) -> {
@@ -241,7 +247,7 @@ public final class LibNccl {
 
   private String text(String name, long of) {
     return (String)
-        rarely(
+        byName(
             name,
             TEXT,
             (function, _) -> {
@@ -261,7 +267,7 @@ public final class LibNccl {
    */
   public int makeOperator(long made, long scalar, int type, int residence, long communicator) {
     return (int)
-        rarely(
+        byName(
             "ncclRedOpCreatePreMulSum",
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_LONG),
             (function, _) ->
@@ -271,7 +277,7 @@ public final class LibNccl {
   /** Ends an operator; calls that were made with it keep it. */
   public int endOperator(int operator, long communicator) {
     return (int)
-        rarely(
+        byName(
             "ncclRedOpDestroy",
             FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG),
             (function, _) -> (int) function.invokeExact(operator, communicator));
