@@ -16,6 +16,9 @@ public interface Inlet {
   /** Waits for the next bytes and puts them into place. */
   void receive(long target, long lengthBytes) throws ChannelException;
 
+  /** Returns whether the rank's {@link PendingSends} go on while its thread waits here. */
+  boolean sendsPending();
+
   /** Ends the channel from any thread; whoever waits on it, or will, fails. */
   void close();
 }

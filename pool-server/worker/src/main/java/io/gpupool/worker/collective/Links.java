@@ -23,8 +23,13 @@ final class Links {
     return outlet;
   }
 
+  /** Returns the channel from a rank, for the caller to receive by it next. */
   Inlet from(int other) throws ChannelException {
-    return channels.from(other);
+    Inlet inlet = channels.from(other);
+    if (!inlet.sendsPending()) {
+      channels.pending().leave();
+    }
+    return inlet;
   }
 
   /** Returns a rank by its distance from this one, round the ring. */
@@ -34,6 +39,7 @@ final class Links {
 
   /** Waits until everything handed over is taken. */
   void flush() throws ChannelException {
+    channels.pending().flush();
     for (Outlet outlet : used) {
       outlet.flush();
     }

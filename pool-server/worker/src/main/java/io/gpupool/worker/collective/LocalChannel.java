@@ -147,6 +147,11 @@ final class LocalChannel implements Outlet, Inlet {
   }
 
   @Override
+  public boolean sendsPending() {
+    return false;
+  }
+
+  @Override
   public synchronized void close() {
     closed = true;
     notifyAll();

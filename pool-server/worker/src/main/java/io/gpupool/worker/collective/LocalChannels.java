@@ -21,6 +21,7 @@ public final class LocalChannels {
 
   /** Returns the channels of a rank. */
   public Channels of(int rank) {
+    PendingSends none = new PendingSends();
     return new Channels() {
       @Override
       public Outlet to(int other) {
@@ -30,6 +31,11 @@ public final class LocalChannels {
       @Override
       public Inlet from(int other) {
         return channel(other, rank);
+      }
+
+      @Override
+      public PendingSends pending() {
+        return none;
       }
 
       @Override

@@ -29,10 +29,17 @@ final class Ring {
   void allReduce(CollectiveCall call, Contribution own) throws ChannelException {
     Chunks chunks = new Chunks(call.count(), links.ranks, call.type().bytes());
     Place place = (chunk, offset, elements) -> chunks.address(call.receive(), chunk, offset);
+    long gathered = -1;
     for (long start = 0; start < chunks.length(0); start += window(chunks)) {
-      reduceWindow(chunks, start, call.send(), own, place);
-      gatherWindow(chunks, start, call.receive());
+      for (int step = 0; step < links.ranks; step++) {
+        reduceStep(step, chunks, start, call.send(), own, place);
+        if (gathered >= 0) {
+          gatherStep(step, chunks, gathered, call.receive());
+        }
+      }
+      gathered = start;
     }
+    gatherWindow(chunks, gathered, call.receive());
   }
 
   void reduceScatter(CollectiveCall call, Contribution own) throws ChannelException {
@@ -61,19 +68,25 @@ final class Ring {
   private void reduceWindow(Chunks chunks, long start, long send, Contribution own, Place place)
       throws ChannelException {
     for (int step = 0; step < links.ranks; step++) {
-      int chunk = links.neighbour(-1 - step);
-      for (long offset = start; offset < end(chunks, chunk, start); ) {
-        long elements = chunks.segment(chunk, offset);
-        long input = chunks.address(send, chunk, offset);
-        long lengthBytes = elements * chunks.elementBytes();
-        if (step == 0 && !own.isMultiplied()) {
-          next().send(input, lengthBytes);
-        } else {
-          long target = place.of(chunk, offset, elements);
-          reduceSegment(step, target, input, elements, lengthBytes, own);
-        }
-        offset += elements;
+      reduceStep(step, chunks, start, send, own, place);
+    }
+  }
+
+  private void reduceStep(
+      int step, Chunks chunks, long start, long send, Contribution own, Place place)
+      throws ChannelException {
+    int chunk = links.neighbour(-1 - step);
+    for (long offset = start; offset < end(chunks, chunk, start); ) {
+      long elements = chunks.segment(chunk, offset);
+      long input = chunks.address(send, chunk, offset);
+      long lengthBytes = elements * chunks.elementBytes();
+      if (step == 0 && !own.isMultiplied()) {
+        next().send(input, lengthBytes);
+      } else {
+        long target = place.of(chunk, offset, elements);
+        reduceSegment(step, target, input, elements, lengthBytes, own);
       }
+      offset += elements;
     }
   }
 
@@ -96,19 +109,24 @@ final class Ring {
 
   private void gatherWindow(Chunks chunks, long start, long receive) throws ChannelException {
     for (int step = 0; step < links.ranks; step++) {
-      int chunk = links.neighbour(-step);
-      for (long offset = start; offset < end(chunks, chunk, start); ) {
-        long elements = chunks.segment(chunk, offset);
-        long address = chunks.address(receive, chunk, offset);
-        long lengthBytes = elements * chunks.elementBytes();
-        if (step > 0) {
-          previous().receive(address, lengthBytes);
-        }
-        if (step < links.ranks - 1) {
-          next().send(address, lengthBytes);
-        }
-        offset += elements;
+      gatherStep(step, chunks, start, receive);
+    }
+  }
+
+  private void gatherStep(int step, Chunks chunks, long start, long receive)
+      throws ChannelException {
+    int chunk = links.neighbour(-step);
+    for (long offset = start; offset < end(chunks, chunk, start); ) {
+      long elements = chunks.segment(chunk, offset);
+      long address = chunks.address(receive, chunk, offset);
+      long lengthBytes = elements * chunks.elementBytes();
+      if (step > 0) {
+        previous().receive(address, lengthBytes);
       }
+      if (step < links.ranks - 1) {
+        next().send(address, lengthBytes);
+      }
+      offset += elements;
     }
   }
 

@@ -9,14 +9,15 @@ import org.jspecify.annotations.Nullable;
 /** The receiving direction of a connection to another process. */
 public final class SocketInlet implements Inlet {
   private final ConnectedSocket socket;
-  private final SocketWait wait;
+  private final PendingSends pending;
 
   /** What {@link #next} returns. */
   private @Nullable MemorySegment scratch;
 
-  public SocketInlet(ConnectedSocket socket) {
+  /** Uses the socket, and sends what else is pending of the rank while it waits. */
+  public SocketInlet(ConnectedSocket socket, PendingSends pending) {
     this.socket = socket;
-    wait = new SocketWait(socket, Posix.POLLIN);
+    this.pending = pending;
   }
 
   @Override
@@ -36,28 +37,35 @@ public final class SocketInlet implements Inlet {
 
   @Override
   public void receive(long target, long lengthBytes) throws ChannelException {
+    long received = 0;
+    while (received < lengthBytes) {
+      long count = receiveSome(target + received, lengthBytes - received);
+      received += count;
+      if (count == 0) {
+        pending.await(socket);
+      } else {
+        pending.advance();
+      }
+    }
+  }
+
+  /** Receives what is there; 0 if that is nothing. */
+  private long receiveSome(long target, long lengthBytes) throws ChannelException {
     int fd = socket.enter();
     try {
-      long received = 0;
-      while (received < lengthBytes) {
-        received += receiveSome(fd, target + received, lengthBytes - received);
+      long count = Posix.recv(fd, target, lengthBytes, Posix.MSG_DONTWAIT);
+      if (count <= 0 && count != -Posix.EAGAIN) {
+        throw socket.lost(false, count);
       }
+      return Math.max(count, 0);
     } finally {
       socket.leave();
     }
   }
 
-  private long receiveSome(int fd, long target, long lengthBytes) throws ChannelException {
-    while (true) {
-      long count = Posix.recv(fd, target, lengthBytes, Posix.MSG_DONTWAIT);
-      if (count > 0) {
-        return count;
-      }
-      if (count != -Posix.EAGAIN) {
-        throw socket.lost(false, count);
-      }
-      wait.await(fd);
-    }
+  @Override
+  public boolean sendsPending() {
+    return true;
   }
 
   @Override

@@ -7,24 +7,28 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sending direction of a connection to another process. A thread of its own sends, except for
- * what the socket takes at once when nothing is before it: a little of it costs less than another
- * thread's waking up.
+ * The sending direction of a connection to another process. The rank's thread sends, as {@link
+ * PendingSends} says, or a thread of the outlet.
  */
 public final class SocketOutlet implements Outlet {
   private record Piece(long address, long lengthBytes) {}
 
-  /** At most so much is sent at once by the thread that hands it over. */
-  private static final long DIRECT_BYTES = 64 << 10;
+  /** At most so much is sent before the thread receives again. */
+  private static final long TURN_BYTES = 1 << 20;
 
   /** As {@code poll} has it. */
   private static final int POLLOUT = 4;
 
   private final ConnectedSocket socket;
+  private final PendingSends pending;
 
-  /** What the thread is to send, what it is sending included. */
+  /** What is to be sent, what is under way included. */
   @GuardedBy("this")
   private final ArrayDeque<Piece> pieces = new ArrayDeque<>();
+
+  /** Of the first piece, what was sent. */
+  @GuardedBy("this")
+  private long firstSentBytes;
 
   @GuardedBy("this")
   private long givenBytes;
@@ -35,51 +39,98 @@ public final class SocketOutlet implements Outlet {
   @GuardedBy("this")
   private @Nullable Thread sender;
 
-  /** Whether the thread reads memory of pieces. */
+  /** Whether the pieces are the outlet's thread's to send. */
+  @GuardedBy("this")
+  private boolean left;
+
+  /** Whether that thread reads memory of pieces. */
   @GuardedBy("this")
   private boolean sending;
 
   @GuardedBy("this")
   private boolean closed;
 
-  public SocketOutlet(ConnectedSocket socket) {
+  public SocketOutlet(ConnectedSocket socket, PendingSends pending) {
     this.socket = socket;
+    this.pending = pending;
+  }
+
+  ConnectedSocket socket() {
+    return socket;
   }
 
   @Override
   public synchronized void send(long address, long lengthBytes) throws ChannelException {
     socket.check();
+    if (lengthBytes == 0) {
+      return;
+    }
     givenBytes += lengthBytes;
-    long sent = pieces.isEmpty() && lengthBytes <= DIRECT_BYTES ? sendNow(address, lengthBytes) : 0;
-    sentBytes += sent;
-    if (sent < lengthBytes) {
-      pieces.add(new Piece(address + sent, lengthBytes - sent));
-      startSender();
+    pieces.add(new Piece(address, lengthBytes));
+    if (left) {
       notifyAll();
+    } else {
+      advance();
+      if (isPending()) {
+        pending.add(this);
+      }
     }
   }
 
-  /** Sends what the socket takes. */
-  private long sendNow(long address, long lengthBytes) throws ChannelException {
-    if (lengthBytes == 0) {
-      return 0;
-    }
-    int fd = socket.enter();
-    try {
-      long count = Posix.send(fd, address, lengthBytes, Posix.MSG_DONTWAIT);
-      if (count < 0 && count != -Posix.EAGAIN) {
-        throw socket.lost(false, count);
+  /** Returns whether the rank's thread has something to send. */
+  synchronized boolean isPending() {
+    return !left && !pieces.isEmpty();
+  }
+
+  /** Has the rank's thread send what the socket takes; returns whether that was anything. */
+  synchronized boolean advance() throws ChannelException {
+    long before = sentBytes;
+    if (isPending()) {
+      int fd = socket.enter();
+      try {
+        while (!pieces.isEmpty() && sentBytes - before < TURN_BYTES) {
+          Piece piece = pieces.element();
+          long rest = Math.min(piece.lengthBytes - firstSentBytes, TURN_BYTES);
+          long count = sendSome(fd, piece.address + firstSentBytes, rest);
+          sent(piece, count);
+          if (count < rest) {
+            break;
+          }
+        }
+      } finally {
+        socket.leave();
       }
-      return Math.max(count, 0);
-    } finally {
-      socket.leave();
     }
+    return sentBytes > before;
+  }
+
+  /** Sends what the socket takes, perhaps nothing. */
+  private long sendSome(int fd, long address, long lengthBytes) throws ChannelException {
+    long count = Posix.send(fd, address, lengthBytes, Posix.MSG_DONTWAIT);
+    if (count < 0 && count != -Posix.EAGAIN) {
+      throw socket.lost(false, count);
+    }
+    return Math.max(count, 0);
   }
 
   @GuardedBy("this")
-  private void startSender() {
-    if (sender == null) {
-      sender = Thread.ofPlatform().daemon().name("collective sender").start(this::sendAll);
+  private void sent(Piece piece, long bytes) {
+    sentBytes += bytes;
+    firstSentBytes += bytes;
+    if (firstSentBytes == piece.lengthBytes) {
+      pieces.remove();
+      firstSentBytes = 0;
+    }
+  }
+
+  /** Leaves what is to be sent to a thread of the outlet. */
+  synchronized void leave() {
+    if (!pieces.isEmpty()) {
+      left = true;
+      if (sender == null) {
+        sender = Thread.ofPlatform().daemon().name("collective sender").start(this::sendAll);
+      }
+      notifyAll();
     }
   }
 
@@ -89,11 +140,19 @@ public final class SocketOutlet implements Outlet {
   }
 
   @Override
-  public synchronized void awaitTaken(long firstBytes) throws ChannelException {
-    while (closed ? sending : sentBytes < firstBytes) {
-      await();
+  public void awaitTaken(long firstBytes) throws ChannelException {
+    while (!isTaken(firstBytes)) {
+      pending.await(null);
     }
     socket.check();
+  }
+
+  /** Waits for the outlet's thread, if that is sending; returns whether so much was taken. */
+  private synchronized boolean isTaken(long firstBytes) {
+    while (closed ? sending : left && sentBytes < firstBytes) {
+      await();
+    }
+    return closed || sentBytes >= firstBytes;
   }
 
   @Override
@@ -102,17 +161,21 @@ public final class SocketOutlet implements Outlet {
     end();
   }
 
-  /** Sends until the channel ends. */
+  /** Sends what is left to this thread until the channel ends. */
   private void sendAll() {
-    SocketWait wait = new SocketWait(socket, POLLOUT);
+    SocketWait wait = new SocketWait();
     try {
-      for (Piece piece = begin(); piece != null; piece = begin()) {
+      for (Piece rest = begin(); rest != null; rest = begin()) {
+        long count = 0;
         try {
-          sendPiece(piece, wait);
+          count = sendLeft(rest);
         } finally {
-          stopSending();
+          stopSending(count);
         }
-        finish(piece);
+        if (count < rest.lengthBytes) {
+          wait.add(socket, POLLOUT);
+          wait.await();
+        }
       }
     } catch (ChannelException e) {
       // Those who send or flush get the reason from the socket.
@@ -120,43 +183,32 @@ public final class SocketOutlet implements Outlet {
     }
   }
 
-  private void sendPiece(Piece piece, SocketWait wait) throws ChannelException {
+  private long sendLeft(Piece rest) throws ChannelException {
     int fd = socket.enter();
     try {
-      long sent = 0;
-      while (sent < piece.lengthBytes) {
-        long rest = piece.lengthBytes - sent;
-        long count = Posix.send(fd, piece.address + sent, rest, Posix.MSG_DONTWAIT);
-        if (count >= 0) {
-          sent += count;
-        } else if (count == -Posix.EAGAIN) {
-          wait.await(fd);
-        } else {
-          throw socket.lost(false, count);
-        }
-      }
+      return sendSome(fd, rest.address, rest.lengthBytes);
     } finally {
       socket.leave();
     }
   }
 
-  /** Waits for a piece to send; null when the channel has ended. */
+  /** Waits for something to send; null when the channel has ended. */
   private synchronized @Nullable Piece begin() {
-    while (!closed && pieces.isEmpty()) {
+    while (!closed && !left) {
       await();
     }
     sending = !closed;
-    return closed ? null : pieces.element();
+    if (closed) {
+      return null;
+    }
+    Piece first = pieces.element();
+    return new Piece(first.address + firstSentBytes, first.lengthBytes - firstSentBytes);
   }
 
-  private synchronized void stopSending() {
+  private synchronized void stopSending(long bytes) {
     sending = false;
-    notifyAll();
-  }
-
-  private synchronized void finish(Piece piece) {
-    pieces.remove();
-    sentBytes += piece.lengthBytes;
+    sent(pieces.element(), bytes);
+    left = !pieces.isEmpty();
     notifyAll();
   }
 

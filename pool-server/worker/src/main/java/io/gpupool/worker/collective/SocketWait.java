@@ -7,37 +7,72 @@ import io.gpupool.worker.os.TcpWatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.List;
 
-/** The wait of one thread until a socket can be read or written, or its peer is silent. */
+/**
+ * The waits of one thread until one of some sockets can be read or written, or its peer is silent.
+ */
 final class SocketWait {
   private static final int POLLFD_BYTES = 8;
   private static final int EVENTS = 4;
   private static final int TIMEOUT_MILLIS = 1000;
 
-  private final ConnectedSocket socket;
-  private final short events;
-  private final MemorySegment pollFd = Arena.ofAuto().allocate(POLLFD_BYTES, Long.BYTES);
+  private final List<ConnectedSocket> sockets = new ArrayList<>();
+  private MemorySegment pollFds = pollFds(1);
 
-  SocketWait(ConnectedSocket socket, int events) {
-    this.socket = socket;
-    this.events = (short) events;
+  private static MemorySegment pollFds(int count) {
+    return Arena.ofAuto().allocate((long) count * POLLFD_BYTES, Long.BYTES);
+  }
+
+  /**
+   * Adds a socket to those of the next wait.
+   *
+   * @param events as {@code poll} has them
+   */
+  void add(ConnectedSocket socket, int events) throws ChannelException {
+    int fd = socket.enter();
+    sockets.add(socket);
+    if (sockets.size() * (long) POLLFD_BYTES > pollFds.byteSize()) {
+      MemorySegment more = pollFds(2 * sockets.size());
+      more.copyFrom(pollFds);
+      pollFds = more;
+    }
+    long address = address(sockets.size() - 1);
+    Memory.putInt(address, fd);
+    Memory.putShort(address + EVENTS, (short) events);
+  }
+
+  private long address(int index) {
+    return pollFds.address() + (long) index * POLLFD_BYTES;
   }
 
   /** Waits at least until something can be moved, or has failed. */
-  void await(int fd) throws ChannelException {
-    long address = pollFd.address();
-    Memory.putInt(address, fd);
-    Memory.putShort(address + EVENTS, events);
+  void await() throws ChannelException {
     try {
-      while (Posix.poll(address, 1, TIMEOUT_MILLIS) == 0) {
-        socket.check();
-        if (TcpWatch.isSilent(fd)) {
-          throw socket.lost(true, 0);
-        }
+      while (Posix.poll(pollFds.address(), sockets.size(), TIMEOUT_MILLIS) == 0) {
+        checkAll();
       }
     } finally {
+      clear();
       // The kernel writes into it until then.
-      Reference.reachabilityFence(pollFd);
+      Reference.reachabilityFence(pollFds);
     }
+  }
+
+  private void checkAll() throws ChannelException {
+    for (int i = 0; i < sockets.size(); i++) {
+      ConnectedSocket socket = sockets.get(i);
+      socket.check();
+      if (TcpWatch.isSilent(Memory.getInt(address(i)))) {
+        throw socket.lost(true, 0);
+      }
+    }
+  }
+
+  /** Forgets the sockets that were added. */
+  void clear() {
+    sockets.forEach(ConnectedSocket::leave);
+    sockets.clear();
   }
 }

@@ -35,7 +35,7 @@ class ChannelLossTest {
   @ValueSource(ints = {8, 1 << 20})
   void closing_whileARankIsMissing_endsAllRanks(int count) throws Exception {
     try (RankThreads local = RankThreads.local(RANKS);
-        RankThreads overSockets = RankThreads.overSockets(RANKS)) {
+        RankThreads overSockets = RankThreads.overSockets(RANKS, 1)) {
       endWithoutTheLast(local, count);
       endWithoutTheLast(overSockets, count);
     }
@@ -44,7 +44,7 @@ class ChannelLossTest {
   @Test
   void closing_whileBytesAreUnderWay_endsAllRanks() throws Exception {
     try (RankThreads local = RankThreads.local(RANKS);
-        RankThreads overSockets = RankThreads.overSockets(RANKS)) {
+        RankThreads overSockets = RankThreads.overSockets(RANKS, 1)) {
       endAmidst(local);
       endAmidst(overSockets);
     }
@@ -65,7 +65,7 @@ class ChannelLossTest {
     long block = arena.allocate(100).address();
     assertThat(Posix.sendAll(pair[1], block, 40, false)).isZero();
     Posix.close(pair[1]);
-    SocketInlet inlet = new SocketInlet(new ConnectedSocket(pair[0]));
+    SocketInlet inlet = new SocketInlet(new ConnectedSocket(pair[0]), new PendingSends());
     inlet.receive(block, 30);
     assertThatThrownBy(() -> inlet.next(30))
         .isInstanceOf(ChannelException.class)
@@ -77,7 +77,7 @@ class ChannelLossTest {
   void socketOutlet_ofAPeerThatClosesHalfWay_fails() throws Exception {
     int[] pair = Posix.socketPair();
     long block = arena.allocate(LARGE_BYTES).address();
-    SocketOutlet outlet = new SocketOutlet(new ConnectedSocket(pair[0]));
+    SocketOutlet outlet = new SocketOutlet(new ConnectedSocket(pair[0]), new PendingSends());
     outlet.send(block, LARGE_BYTES);
     Memory.clear(block, Posix.recv(pair[1], block, 1000, 0));
     Posix.close(pair[1]);
@@ -91,14 +91,14 @@ class ChannelLossTest {
     LocalChannel local = new LocalChannel();
     cutDifferently(local, local);
     cutDifferently(
-        new SocketOutlet(new ConnectedSocket(pair[0])),
-        new SocketInlet(new ConnectedSocket(pair[1])));
+        new SocketOutlet(new ConnectedSocket(pair[0]), new PendingSends()),
+        new SocketInlet(new ConnectedSocket(pair[1]), new PendingSends()));
   }
 
   @Test
   void pieces_longerThanASegment_areNotPutIntoScratchMemory() {
     int[] pair = Posix.socketPair();
-    SocketInlet socket = new SocketInlet(new ConnectedSocket(pair[0]));
+    SocketInlet socket = new SocketInlet(new ConnectedSocket(pair[0]), new PendingSends());
     Posix.close(pair[1]);
     for (Inlet inlet : List.of(socket, new LocalChannel())) {
       for (long lengthBytes : new long[] {-1, Segments.BYTES + 1}) {

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -61,10 +62,10 @@ class CollectivesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {2, 3})
-  void collectives_overSockets_areExact(int ranks) throws Exception {
+  @CsvSource({"2, 1", "3, 1", "4, 2", "3, 2"})
+  void collectives_ofSeveralProcesses_areExact(int ranks, int ranksAProcess) throws Exception {
     Random random = new Random(ranks);
-    try (RankThreads threads = RankThreads.overSockets(ranks)) {
+    try (RankThreads threads = RankThreads.overSockets(ranks, ranksAProcess)) {
       for (int kind = 0; kind <= CollectiveKind.REDUCE_SCATTER; kind++) {
         for (long count : new long[] {0, 1, 1000, 20_000}) {
           int operation = random.nextInt(OPERATIONS);

@@ -33,8 +33,9 @@ final class RankThreads implements AutoCloseable {
     return new RankThreads(ranks, new LocalChannels(ranks)::of);
   }
 
-  static RankThreads overSockets(int ranks) {
-    return new RankThreads(ranks, new SocketChannels()::of);
+  /** Ranks over sockets, but for those that follow each other in a process. */
+  static RankThreads overSockets(int ranks, int ranksAProcess) {
+    return new RankThreads(ranks, new SocketChannels(ranks, ranksAProcess)::of);
   }
 
   Channels channels(int rank) {

@@ -33,9 +33,11 @@ class TransfersTest {
   @ValueSource(ints = {1, 1000, 3_000_000})
   void transfers_amongAllInAnyOrder_arrive(int lengthBytes) throws Exception {
     try (RankThreads local = RankThreads.local(RANKS);
-        RankThreads overSockets = RankThreads.overSockets(RANKS)) {
+        RankThreads overSockets = RankThreads.overSockets(RANKS, 1);
+        RankThreads mixed = RankThreads.overSockets(RANKS, 2)) {
       everyoneToEveryone(local, lengthBytes);
       everyoneToEveryone(overSockets, lengthBytes);
+      everyoneToEveryone(mixed, lengthBytes);
     }
   }
 

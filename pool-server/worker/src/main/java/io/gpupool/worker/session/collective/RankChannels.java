@@ -7,6 +7,7 @@ import io.gpupool.worker.collective.Channels;
 import io.gpupool.worker.collective.ConnectedSocket;
 import io.gpupool.worker.collective.Inlet;
 import io.gpupool.worker.collective.Outlet;
+import io.gpupool.worker.collective.PendingSends;
 import io.gpupool.worker.collective.SocketInlet;
 import io.gpupool.worker.collective.SocketOutlet;
 import io.gpupool.worker.os.Posix;
@@ -31,6 +32,7 @@ final class RankChannels implements Channels {
   private final RankName name;
   private final LocalCommunicators.Local local;
   private final RankDirectory directory;
+  private final PendingSends pending = new PendingSends();
 
   @GuardedBy("this")
   private final Map<Integer, CompletableFuture<Outlet>> outlets = new HashMap<>();
@@ -80,6 +82,9 @@ final class RankChannels implements Channels {
   }
 
   private <T> T await(CompletableFuture<T> channel, int rank) throws ChannelException {
+    if (!channel.isDone()) {
+      pending.leave();
+    }
     try {
       return channel.get(CONNECTION_SECONDS, TimeUnit.SECONDS);
     } catch (ExecutionException e) {
@@ -91,6 +96,11 @@ final class RankChannels implements Channels {
       Thread.currentThread().interrupt();
       throw new ChannelException("the rank's thread was interrupted");
     }
+  }
+
+  @Override
+  public PendingSends pending() {
+    return pending;
   }
 
   @GuardedBy("this")
@@ -106,7 +116,7 @@ final class RankChannels implements Channels {
     if (closed != null || outlet == null || outlet.isDone()) {
       Posix.close(socket);
     } else {
-      outlet.complete(new SocketOutlet(new ConnectedSocket(socket)));
+      outlet.complete(new SocketOutlet(new ConnectedSocket(socket), pending));
     }
   }
 
@@ -125,7 +135,7 @@ final class RankChannels implements Channels {
     if (closed != null || inlet.isDone()) {
       Posix.close(socket);
     } else {
-      inlet.complete(new SocketInlet(new ConnectedSocket(socket)));
+      inlet.complete(new SocketInlet(new ConnectedSocket(socket), pending));
     }
   }
 
