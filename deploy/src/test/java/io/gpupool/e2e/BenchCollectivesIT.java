@@ -37,6 +37,8 @@ class BenchCollectivesIT {
             "8192",
             "-n",
             "2",
+            "-w",
+            "10",
             "--rounds",
             "1",
             "--output",

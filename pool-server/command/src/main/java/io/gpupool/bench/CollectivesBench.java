@@ -2,6 +2,7 @@
 package io.gpupool.bench;
 
 import io.gpupool.bench.CollectivesMeasurement.Plan;
+import io.gpupool.bench.CollectivesMeasurement.Repetitions;
 import io.gpupool.bench.CollectivesMeasurement.Size;
 import io.gpupool.cli.Environment;
 import io.gpupool.cli.Installation;
@@ -99,6 +100,15 @@ final class CollectivesBench implements Callable<Integer> {
   private int calls;
 
   @Option(
+      names = {"-w", "--warmup_iters"},
+      paramLabel = "COUNT",
+      description =
+          "calls in a row before all rounds, fewer of large sizes: the workers compile the code"
+              + " that they run often (default: ${DEFAULT-VALUE})",
+      defaultValue = "10000")
+  private int warmUpCalls;
+
+  @Option(
       names = "--rounds",
       paramLabel = "COUNT",
       description = "rounds of everything; medians are shown (default: ${DEFAULT-VALUE})",
@@ -118,6 +128,7 @@ final class CollectivesBench implements Callable<Integer> {
     List<Long> asked = sizes();
     require(gpus >= 1 && gpus <= 16, "-g is 1 to 16");
     require(calls >= 1 && calls <= MOST_CALLS, "-n is 1 to " + MOST_CALLS);
+    require(warmUpCalls >= 1 && warmUpCalls <= MOST_CALLS, "-w is 1 to " + MOST_CALLS);
     require(rounds >= 1, "--rounds is 1 or more");
     Optional<PoolAddress> named =
         Optional.ofNullable(pool).or(Environment::pool).map(PoolAddress::parse);
@@ -194,8 +205,7 @@ final class CollectivesBench implements Callable<Integer> {
             security.variables(),
             places,
             sizes(wanted, asked, places.size()),
-            calls,
-            rounds,
+            new Repetitions(warmUpCalls, calls, rounds),
             memoryBytes(asked, contextBytes),
             site.isOwn());
     try (CollectivesMeasurement measurement = CollectivesMeasurement.start(installation, plan)) {

@@ -27,6 +27,12 @@ final class CollectivesMeasurement implements AutoCloseable {
   private static final Pattern READY = Pattern.compile("ready");
   private static final int PINGS = 1000;
   private static final int STEPS = 20;
+  private static final int EMPTY_STEPS = 1000;
+  private static final int MOST_WARM_UP_STEPS = 5000;
+
+  /** A call with a wait takes several times as long as one in a row. */
+  private static final int WARM_UP_CALLS_A_WAIT = 5;
+
   private static final int KERNEL_MICROS = 10_000;
 
   /** Of calls of a size with a wait each, where they are large. */
@@ -42,7 +48,6 @@ final class CollectivesMeasurement implements AutoCloseable {
    * What to measure, and where.
    *
    * @param servers by rank
-   * @param calls in a row with one wait
    * @param memoryBytes of each rank's lease
    * @param withStream beside a TCP connection of this machine
    */
@@ -51,10 +56,17 @@ final class CollectivesMeasurement implements AutoCloseable {
       Map<String, String> variables,
       List<String> servers,
       List<Size> sizes,
-      int calls,
-      int rounds,
+      Repetitions repetitions,
       long memoryBytes,
       boolean withStream) {}
+
+  /**
+   * How often.
+   *
+   * @param warmUp calls in a row before anything is measured; fewer of large sizes
+   * @param calls in a row with one wait
+   */
+  record Repetitions(int warmUp, int calls, int rounds) {}
 
   /** A call of a size. */
   record Size(Collective call, long bytes) {}
@@ -137,14 +149,24 @@ final class CollectivesMeasurement implements AutoCloseable {
 
   /** Measures everything in turns, and takes medians. */
   Result measure() throws IOException {
-    // The workers compile themselves meanwhile.
-    Result ignored = round(1);
+    warmUp();
     long turns = (long) ask(ranks.subList(0, 1), "calibrate " + KERNEL_MICROS)[0];
     List<Result> rounds = new ArrayList<>();
-    for (int i = 0; i < plan.rounds(); i++) {
+    for (int i = 0; i < plan.repetitions().rounds(); i++) {
       rounds.add(round(turns));
     }
     return CollectivesReport.medians(rounds);
+  }
+
+  /** Has the workers run what is measured until they have compiled it. */
+  private void warmUp() throws IOException {
+    for (Size size : plan.sizes()) {
+      long queued = Math.clamp(ENOUGH_BYTES / size.bytes(), 20, plan.repetitions().warmUp());
+      long awaited = Math.clamp(queued / WARM_UP_CALLS_A_WAIT, 1, queued);
+      ask(ranks, size.call() + " " + size.bytes() + " " + awaited + " " + queued);
+    }
+    ask(ranks, step(0, 0, Math.clamp(plan.repetitions().warmUp(), 1, MOST_WARM_UP_STEPS)));
+    ask(ranks, step(1, GRADIENT_BYTES, STEPS));
   }
 
   private Result round(long turns) throws IOException {
@@ -155,25 +177,27 @@ final class CollectivesMeasurement implements AutoCloseable {
     }
     Step step =
         new Step(
-            ask(ranks, step(0, 0))[0],
-            ask(ranks.subList(0, 1), step(turns, 0))[0],
-            ask(ranks, step(turns, 0))[0],
-            ask(ranks, step(turns, GRADIENT_BYTES))[0]);
+            ask(ranks, step(0, 0, EMPTY_STEPS))[0],
+            ask(ranks.subList(0, 1), step(turns, 0, STEPS))[0],
+            ask(ranks, step(turns, 0, STEPS))[0],
+            ask(ranks, step(turns, GRADIENT_BYTES, STEPS))[0]);
     return new Result(times, roundTrip, step);
   }
 
   private Times times(Size size) throws IOException {
-    String repeated = size.bytes() + " " + plan.calls();
+    String repeated = size.bytes() + " " + plan.repetitions().calls();
     double oneWay = streamed("one " + repeated);
     double bothWays = streamed("both " + repeated);
-    long awaited = Math.clamp(ENOUGH_BYTES / size.bytes() / plan.rounds(), 3, 200);
+    long awaited = Math.clamp(ENOUGH_BYTES / size.bytes() / plan.repetitions().rounds(), 3, 200);
     double[] told =
-        ask(ranks, size.call() + " " + size.bytes() + " " + awaited + " " + plan.calls());
+        ask(
+            ranks,
+            size.call() + " " + size.bytes() + " " + awaited + " " + plan.repetitions().calls());
     return new Times(told[1], told[0], oneWay, bothWays, (long) told[2]);
   }
 
-  private static String step(long turns, long bytes) {
-    return "step " + turns + " " + bytes + " " + STEPS;
+  private static String step(long turns, long bytes, int count) {
+    return "step " + turns + " " + bytes + " " + count;
   }
 
   private double streamed(String line) throws IOException {

@@ -95,7 +95,7 @@ record CollectivesReport(Plan plan, Result result) {
     text.append(
         line(
             "# rounds: %d, of which figures are medians; calls in a row: %d",
-            plan.rounds(), plan.calls()));
+            plan.repetitions().rounds(), plan.repetitions().calls()));
     Collective call = null;
     for (Size size : result.times().keySet()) {
       if (size.call() != call) {
@@ -154,8 +154,8 @@ record CollectivesReport(Plan plan, Result result) {
     JsonArray servers = new JsonArray();
     plan.servers().forEach(servers::add);
     json.add("servers", servers);
-    json.addProperty("rounds", plan.rounds());
-    json.addProperty("calls", plan.calls());
+    json.addProperty("rounds", plan.repetitions().rounds());
+    json.addProperty("calls", plan.repetitions().calls());
     JsonArray results = new JsonArray();
     result.times().keySet().forEach(size -> results.add(json(size)));
     json.add("results", results);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.JsonObject;
 import io.gpupool.bench.CollectivesMeasurement.Plan;
+import io.gpupool.bench.CollectivesMeasurement.Repetitions;
 import io.gpupool.bench.CollectivesMeasurement.Result;
 import io.gpupool.bench.CollectivesMeasurement.Size;
 import io.gpupool.bench.CollectivesMeasurement.Step;
@@ -27,7 +28,8 @@ class CollectivesReportTest {
     PoolAddress pool = PoolAddress.parse("127.0.0.1:7642");
     List<String> servers = List.of("a", "a", "b", "b");
     return new CollectivesReport(
-        new Plan(pool, Map.of(), servers, List.of(LARGE), 20, 3, 1 << 20, true), result);
+        new Plan(pool, Map.of(), servers, List.of(LARGE), new Repetitions(1, 20, 3), 1 << 20, true),
+        result);
   }
 
   @Test
