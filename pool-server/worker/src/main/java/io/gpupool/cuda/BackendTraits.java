@@ -164,6 +164,14 @@ public interface BackendTraits {
     return work.getAsInt();
   }
 
+  /**
+   * Does work of a device on the calling thread, in the device's time, for which it waits if need
+   * be. The work does not wait for anything.
+   */
+  default void compute(int device, Runnable work) {
+    work.run();
+  }
+
   /** Gives the backend the name of its session, for its lines in the log. */
   default void nameSession(String name) {}
 

@@ -10,6 +10,7 @@ import io.gpupool.worker.os.Memory;
  * they are added, and sums of integers are divided.
  */
 final class Contribution {
+  private final RankGpu gpu;
   private final Reduction reduction;
   private final int operation;
   private final int elementBytes;
@@ -20,7 +21,13 @@ final class Contribution {
   /** The bits of what the input is multiplied by, if it is. */
   private final long factor;
 
-  Contribution(CollectiveCall call, Reduction reduction, int ranks) {
+  /**
+   * The contribution to a call.
+   *
+   * @param gpu of the rank
+   */
+  Contribution(CollectiveCall call, Reduction reduction, int ranks, RankGpu gpu) {
+    this.gpu = gpu;
     this.reduction = reduction;
     this.ranks = ranks;
     operation = call.operation();
@@ -56,16 +63,16 @@ final class Contribution {
   /** Puts a part of this rank's input into the target. */
   void put(long target, long input, long elements) {
     if (isMultiplied) {
-      reduction.multiply(target, input, elements, factor);
+      gpu.run(() -> reduction.multiply(target, input, elements, factor));
     } else if (target != input) {
-      Memory.copy(input, target, elements * elementBytes);
+      gpu.copy(input, target, elements * elementBytes);
     }
   }
 
   /** Puts what others contributed, combined with this rank's input, into the target. */
   void add(long target, long others, long input, long elements) {
     if (isMultiplied) {
-      reduction.multiply(target, input, elements, factor);
+      put(target, input, elements);
       combine(target, others, target, elements);
     } else {
       combine(target, others, input, elements);
@@ -74,13 +81,13 @@ final class Contribution {
 
   /** Combines contributions. */
   void combine(long target, long left, long right, long elements) {
-    reduction.combine(operation, target, left, right, elements);
+    gpu.run(() -> reduction.combine(operation, target, left, right, elements));
   }
 
   /** Makes the result of all contributions combined. */
   void finish(long target, long elements) {
     if (operation == ReduceOperation.AVERAGE && reduction instanceof IntegerReduction integers) {
-      integers.divide(target, elements, ranks);
+      gpu.run(() -> integers.divide(target, elements, ranks));
     }
   }
 }

@@ -6,6 +6,7 @@ import io.gpupool.worker.os.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -64,8 +65,17 @@ final class LocalChannel implements Outlet, Inlet {
   /** As {@link #takenBytes}; the receiver's alone. */
   private long seenBytes;
 
+  /** Does work of the receiver's GPU; the receiver's alone. */
+  private Executor gpu = Runnable::run;
+
   /** Where pieces are joined that the receiver wants in one; the receiver's alone. */
   private @Nullable MemorySegment joined;
+
+  /** Returns the receiving end, where a GPU copies. */
+  Inlet on(Executor receiver) {
+    gpu = receiver;
+    return this;
+  }
 
   @Override
   public synchronized void send(long address, long lengthBytes) throws ChannelException {
@@ -135,7 +145,8 @@ final class LocalChannel implements Outlet, Inlet {
     long received = 0;
     while (received < lengthBytes) {
       Piece part = hold(Math.min(lengthBytes - received, COPY_BYTES));
-      Memory.copy(part.address, target + received, part.lengthBytes);
+      long to = target + received;
+      gpu.execute(() -> Memory.copy(part.address, to, part.lengthBytes));
       received += part.lengthBytes;
       take();
     }

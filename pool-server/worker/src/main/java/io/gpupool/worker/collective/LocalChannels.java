@@ -4,6 +4,7 @@ package io.gpupool.worker.collective;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.Executor;
 
 /** The channels between ranks of one process, made when one of both ends asks for them. */
 public final class LocalChannels {
@@ -19,8 +20,12 @@ public final class LocalChannels {
     closed = new boolean[ranks];
   }
 
-  /** Returns the channels of a rank. */
-  public Channels of(int rank) {
+  /**
+   * Returns the channels of a rank.
+   *
+   * @param gpu does work of the rank's GPU on the thread that calls it
+   */
+  public Channels of(int rank, Executor gpu) {
     PendingSends none = new PendingSends();
     return new Channels() {
       @Override
@@ -30,7 +35,7 @@ public final class LocalChannels {
 
       @Override
       public Inlet from(int other) {
-        return channel(other, rank);
+        return channel(other, rank).on(gpu);
       }
 
       @Override
@@ -54,7 +59,8 @@ public final class LocalChannels {
     return channel;
   }
 
-  private synchronized void close(int rank) {
+  /** Ends all channels of a rank. */
+  public synchronized void close(int rank) {
     closed[rank] = true;
     channels.forEach((direction, channel) -> {
       if (direction.from == rank || direction.to == rank) {

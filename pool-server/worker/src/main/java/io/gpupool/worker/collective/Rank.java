@@ -2,10 +2,10 @@
 package io.gpupool.worker.collective;
 
 import io.gpupool.cuda.CollectiveKind;
-import io.gpupool.worker.os.Memory;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
 
 /**
  * One rank of several that carry out the same collectives, on the thread that calls it. When a call
@@ -19,19 +19,26 @@ public final class Rank {
   private static final int SMALL_BYTES = 16 << 10;
 
   private final Links links;
+  private final RankGpu gpu;
   private final Transfers transfers;
   private final Ring ring;
   private final Chain chain;
   private final Tree tree;
   private final Map<ElementType, Reduction> reductions = new EnumMap<>(ElementType.class);
 
-  public Rank(int rank, int ranks, Channels channels) {
+  /**
+   * A rank of a number of ranks.
+   *
+   * @param gpu does work of the rank's GPU on the thread that calls it; such work waits for nothing
+   */
+  public Rank(int rank, int ranks, Channels channels, Executor gpu) {
+    this.gpu = new RankGpu(gpu);
     links = new Links(rank, ranks, channels);
     Scratch scratch = new Scratch();
-    transfers = new Transfers(links);
+    transfers = new Transfers(links, this.gpu);
     ring = new Ring(links, scratch);
     chain = new Chain(links, scratch);
-    tree = new Tree(links, scratch);
+    tree = new Tree(links, scratch, this.gpu);
   }
 
   /**
@@ -81,17 +88,18 @@ public final class Rank {
     }
   }
 
-  private static void copy(long source, long target, long lengthBytes) {
+  private void copy(long source, long target, long lengthBytes) {
     if (source != target) {
-      Memory.copy(source, target, lengthBytes);
+      gpu.copy(source, target, lengthBytes);
     }
   }
 
   private void reduction(CollectiveCall call) throws ChannelException {
     Contribution own =
-        new Contribution(call, reductions.computeIfAbsent(call.type(), Reduction::of), links.ranks);
+        new Contribution(
+            call, reductions.computeIfAbsent(call.type(), Reduction::of), links.ranks, gpu);
     if (links.ranks == 1) {
-      own.put(call.receive(), call.send(), call.count());
+      putAll(call, own);
       return;
     }
     switch (call.kind()) {
@@ -110,6 +118,16 @@ public final class Rank {
         }
       }
       default -> ring.reduceScatter(call, own);
+    }
+  }
+
+  private static void putAll(CollectiveCall call, Contribution own) {
+    int elementBytes = call.type().bytes();
+    long segment = Segments.BYTES / elementBytes;
+    for (long done = 0; done < call.count(); done += segment) {
+      long offset = done * elementBytes;
+      long elements = Math.min(segment, call.count() - done);
+      own.put(call.receive() + offset, call.send() + offset, elements);
     }
   }
 

@@ -2,7 +2,6 @@
 package io.gpupool.worker.collective;
 
 import io.gpupool.cuda.CollectiveKind;
-import io.gpupool.worker.os.Memory;
 import java.util.ArrayDeque;
 import java.util.List;
 
@@ -12,12 +11,14 @@ import java.util.List;
  */
 final class Transfers {
   private final Links links;
+  private final RankGpu gpu;
 
   /** To this rank itself. */
   private final ArrayDeque<CollectiveCall> own = new ArrayDeque<>();
 
-  Transfers(Links links) {
+  Transfers(Links links, RankGpu gpu) {
     this.links = links;
+    this.gpu = gpu;
   }
 
   void run(List<CollectiveCall> group) throws ChannelException {
@@ -55,7 +56,7 @@ final class Transfers {
     if (sent == null || sent.bytes() != call.bytes()) {
       throw unmatched();
     }
-    Memory.copy(sent.send(), call.receive(), call.bytes());
+    gpu.copy(sent.send(), call.receive(), call.bytes());
   }
 
   private static ChannelException unmatched() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.worker.collective;
 
-import io.gpupool.worker.os.Memory;
-
 /**
  * Small collectives in few hops, along binomial trees from or to a root. A rank's reduction begins
  * with itself, and takes the subtrees in the order of their sizes: to rank 0 of 4, it is (0 + 1) +
@@ -11,10 +9,12 @@ import io.gpupool.worker.os.Memory;
 final class Tree {
   private final Links links;
   private final Scratch scratch;
+  private final RankGpu gpu;
 
-  Tree(Links links, Scratch scratch) {
+  Tree(Links links, Scratch scratch, RankGpu gpu) {
     this.links = links;
     this.scratch = scratch;
+    this.gpu = gpu;
   }
 
   void allReduce(CollectiveCall call, Contribution own) throws ChannelException {
@@ -65,7 +65,7 @@ final class Tree {
       }
     }
     own.finish(reduced, call.count());
-    Memory.copy(reduced, call.receive(), call.bytes());
+    gpu.copy(reduced, call.receive(), call.bytes());
   }
 
   /** Has every rank get what the root has in its buffer. */

@@ -8,6 +8,7 @@ import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.spec.DeviceSpec;
+import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.worker.soft.context.SoftContextCalls;
 import io.gpupool.worker.soft.context.SoftDeviceCalls;
@@ -220,6 +221,17 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
   @Override
   public void nameSession(String name) {
     diagnostics.nameSession(name);
+  }
+
+  @Override
+  public void compute(int device, Runnable work) {
+    DeviceTime time = state.gpu().device(device).time();
+    time.await(System.nanoTime());
+    try {
+      work.run();
+    } finally {
+      time.end(System.nanoTime());
+    }
   }
 
   @Override

@@ -25,12 +25,16 @@ final class RankThreads implements AutoCloseable {
     this.ranks = ranks;
     for (int rank = 0; rank < ranks; rank++) {
       channels.add(channelsOf.apply(rank));
-      all.add(new Rank(rank, ranks, channels.getLast()));
+      all.add(new Rank(rank, ranks, channels.getLast(), Runnable::run));
     }
   }
 
   static RankThreads local(int ranks) {
-    return new RankThreads(ranks, new LocalChannels(ranks)::of);
+    return new RankThreads(ranks, of(new LocalChannels(ranks)));
+  }
+
+  private static IntFunction<Channels> of(LocalChannels channels) {
+    return rank -> channels.of(rank, Runnable::run);
   }
 
   /** Ranks over sockets, but for those that follow each other in a process. */

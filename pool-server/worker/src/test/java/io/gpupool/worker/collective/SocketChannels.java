@@ -32,7 +32,7 @@ final class SocketChannels {
 
   Channels of(int rank) {
     PendingSends pending = new PendingSends();
-    Channels beside = local.of(rank);
+    Channels beside = local.of(rank, Runnable::run);
     return new Channels() {
       @Override
       public Outlet to(int other) throws ChannelException {

@@ -4,6 +4,7 @@ package io.gpupool.worker.soft;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gpupool.cuda.Backend;
+import io.gpupool.cuda.DriverTime;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.os.Memory;
@@ -72,6 +73,54 @@ final class SoftBackendTest {
   void close() {
     backend.close();
     arena.close();
+  }
+
+  /** A device's time that notes when it is used. */
+  private static final class NotedTime implements DriverTime {
+    private final List<String> notes = new ArrayList<>();
+
+    @Override
+    public long begin(Use use, long nowNanos) {
+      notes.add("begin");
+      return nowNanos;
+    }
+
+    @Override
+    public void end(long nowNanos) {
+      notes.add("end");
+    }
+
+    @Override
+    public boolean isOver() {
+      return false;
+    }
+
+    @Override
+    public long pass(Use use) {
+      return 0;
+    }
+
+    @Override
+    public SliceState renew(long nowNanos) {
+      return SliceState.UNCONTENDED;
+    }
+
+    @Override
+    public void workFinished() {}
+
+    @Override
+    public void addMeasured(long nanos) {}
+  }
+
+  @Test
+  void work_thatIsComputedOnTheCallingThread_isInTheTimeOfItsDevice() {
+    NotedTime other = new NotedTime();
+    NotedTime own = new NotedTime();
+    backend.share(0, other);
+    backend.share(1, own);
+    backend.compute(1, () -> own.notes.add("work"));
+    assertThat(own.notes).containsExactly("begin", "work", "end");
+    assertThat(other.notes).isEmpty();
   }
 
   @Test

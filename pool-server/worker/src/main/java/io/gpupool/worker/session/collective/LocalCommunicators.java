@@ -53,7 +53,7 @@ final class LocalCommunicators {
     Key key = new Key(name.communicator(), count);
     Local local = all.get(key);
     if (local != null) {
-      local.channels.of(name.rank()).close();
+      local.channels.close(name.rank());
       if (local.remove(name.rank())) {
         all.remove(key);
       }

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,10 @@ final class RankChannels implements Channels {
 
   private final RankName name;
   private final LocalCommunicators.Local local;
+
+  /** To ranks of the same session. */
+  private final Channels beside;
+
   private final RankDirectory directory;
   private final PendingSends pending = new PendingSends();
 
@@ -44,16 +49,23 @@ final class RankChannels implements Channels {
   @GuardedBy("this")
   private @Nullable String closed;
 
-  RankChannels(RankName name, LocalCommunicators.Local local, RankDirectory directory) {
+  /**
+   * The channels of a rank.
+   *
+   * @param gpu does work of the rank's GPU on the thread that calls it
+   */
+  RankChannels(
+      RankName name, LocalCommunicators.Local local, RankDirectory directory, Executor gpu) {
     this.name = name;
     this.local = local;
+    beside = local.channels.of(name.rank(), gpu);
     this.directory = directory;
   }
 
   @Override
   public Outlet to(int rank) throws ChannelException {
     if (local.contains(rank)) {
-      return local.channels.of(name.rank()).to(rank);
+      return beside.to(rank);
     }
     CompletableFuture<Outlet> outlet;
     boolean isNew;
@@ -71,7 +83,7 @@ final class RankChannels implements Channels {
   @Override
   public Inlet from(int rank) throws ChannelException {
     if (local.contains(rank)) {
-      return local.channels.of(name.rank()).from(rank);
+      return beside.from(rank);
     }
     CompletableFuture<Inlet> inlet;
     synchronized (this) {
@@ -150,7 +162,7 @@ final class RankChannels implements Channels {
       return;
     }
     closed = reason;
-    local.channels.of(name.rank()).close();
+    local.channels.close(name.rank());
     ChannelException failure = new ChannelException(reason);
     for (CompletableFuture<Outlet> outlet : outlets.values()) {
       if (!outlet.completeExceptionally(failure) && !outlet.isCompletedExceptionally()) {

@@ -7,7 +7,7 @@ import io.gpupool.worker.session.core.ContextState;
 import io.gpupool.worker.session.stream.StreamBarriers;
 
 /** Collectives that the workers carry out themselves, where GPUs have memory of the process. */
-final class SoftCollectives implements Collectives {
+final class SoftCollectives implements Collectives, SoftCommunicator.Gpu {
   private final Backend backend;
   private final StreamBarriers barriers;
   private final RankDirectory directory;
@@ -21,7 +21,17 @@ final class SoftCollectives implements Collectives {
 
   @Override
   public Communicator make(ContextState context) {
-    return new SoftCommunicator(context, locals, directory, barriers::close, BEGIN_MILLIS);
+    return new SoftCommunicator(context, locals, directory, this, BEGIN_MILLIS);
+  }
+
+  @Override
+  public int close(long stream, StreamBarriers.Arrival arrival) {
+    return barriers.close(stream, arrival);
+  }
+
+  @Override
+  public void compute(int device, Runnable work) {
+    backend.compute(device, work);
   }
 
   /** The memory stays mapped even if the program frees it too early. */

@@ -10,6 +10,7 @@ import io.gpupool.worker.session.stream.StreamBarriers;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +22,7 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
 
   private final LocalCommunicators locals;
   private final RankDirectory directory;
-  private final Barriers barriers;
+  private final Gpu gpu;
   private final long beginMillis;
   private final RankSteps steps = new RankSteps();
 
@@ -38,10 +39,13 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
 
   private int splits;
 
-  /** The way in which streams are stopped where a group is. */
-  interface Barriers {
-    /** Stops one; returns a CUresult. */
+  /** The GPU of ranks. */
+  interface Gpu {
+    /** Stops a stream where a group is; returns a CUresult. */
     int close(long stream, StreamBarriers.Arrival arrival);
+
+    /** Does work of a device on this thread, in the device's time. */
+    void compute(int device, Runnable work);
   }
 
   private record Place(RankName name, int ranks, RankChannels channels) {}
@@ -55,12 +59,12 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
       ContextState context,
       LocalCommunicators locals,
       RankDirectory directory,
-      Barriers barriers,
+      Gpu gpu,
       long beginMillis) {
     this.context = context;
     this.locals = locals;
     this.directory = directory;
-    this.barriers = barriers;
+    this.gpu = gpu;
     this.beginMillis = beginMillis;
   }
 
@@ -76,11 +80,12 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
       refused("rank " + name.rank() + " of this communicator is in this process already");
       return;
     }
-    RankChannels channels = new RankChannels(name, local, directory);
+    Executor onGpu = work -> gpu.compute(context.device, work);
+    RankChannels channels = new RankChannels(name, local, directory, onGpu);
     synchronized (this) {
       place = new Place(name, ranks, channels);
     }
-    Rank rank = new Rank(name.rank(), ranks, channels);
+    Rank rank = new Rank(name.rank(), ranks, channels, onGpu);
     // Before the thread begins, which leaves at once if there is a failure already.
     directory.join(name, ranks, null, this);
     synchronized (this) {
@@ -137,7 +142,7 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
     if (!steps.add(step)) {
       return isAborted ? CudaResult.SUCCESS : CudaResult.EXTERNAL_DEVICE;
     }
-    int closed = barriers.close(stream, step::arrived);
+    int closed = gpu.close(stream, step::arrived);
     if (closed != 0) {
       fail(NcclResult.UNHANDLED_CUDA_ERROR, "its stream takes no work: CUDA error " + closed);
     }
@@ -146,7 +151,7 @@ final class SoftCommunicator implements Communicator, RankDirectory.Listener {
 
   @Override
   public Communicator split(int color, int key) {
-    SoftCommunicator made = new SoftCommunicator(context, locals, directory, barriers, beginMillis);
+    SoftCommunicator made = new SoftCommunicator(context, locals, directory, gpu, beginMillis);
     Split split = new Split(this, splits, color, key);
     splits++;
     boolean isAdded =

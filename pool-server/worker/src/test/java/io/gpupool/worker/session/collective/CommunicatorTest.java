@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.session.core.ContextState;
+import io.gpupool.worker.session.stream.StreamBarriers;
 import io.gpupool.worker.soft.SoftBackend;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -40,6 +41,19 @@ class CommunicatorTest {
     }
   }
 
+  /** A GPU that no call reaches. */
+  private static final class NoGpu implements SoftCommunicator.Gpu {
+    @Override
+    public int close(long stream, StreamBarriers.Arrival arrival) {
+      return 0;
+    }
+
+    @Override
+    public void compute(int device, Runnable work) {
+      work.run();
+    }
+  }
+
   @Test
   void rank_whoseOthersNeverCome_failsAfterTheLimitAndLeaves() {
     LonelyDirectory directory = new LonelyDirectory();
@@ -47,7 +61,7 @@ class CommunicatorTest {
       ContextState context = new ContextState(backend, 1, 0, 0, 0, false);
       SoftCommunicator communicator =
           new SoftCommunicator(
-              context, new LocalCommunicators(), directory, (_, _) -> 0, BEGIN_MILLIS);
+              context, new LocalCommunicators(), directory, new NoGpu(), BEGIN_MILLIS);
       communicator.join(NAME, 2);
       assertThat(communicator.state().result()).isEqualTo(NcclResult.IN_PROGRESS);
       await().until(() -> communicator.state().result() == NcclResult.SYSTEM_ERROR);
