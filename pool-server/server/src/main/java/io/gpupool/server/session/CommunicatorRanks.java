@@ -6,6 +6,7 @@ import io.gpupool.server.control.CoalescedTask;
 import io.gpupool.server.lease.store.CommunicatorStore;
 import io.gpupool.server.lease.store.CommunicatorStore.Name;
 import io.gpupool.server.records.CommunicatorRank;
+import io.gpupool.server.records.GangKey;
 import io.gpupool.server.state.StateException;
 import io.gpupool.server.stream.CallStream;
 import io.gpupool.transport.Detaching;
@@ -35,8 +36,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The ranks of communicators that this server's sessions have, and their connections with ranks of
- * other sessions. A communicator's name in the pool is a digest of its tenant and its id, so a rank
- * of another tenant is never in it. Owned by the control thread.
+ * other sessions. A communicator's name in the pool is a digest of its tenant, its gang and its id,
+ * so a rank of another tenant or of another gang is never in it. Owned by the control thread.
  */
 final class CommunicatorRanks {
   private static final int MAX_RANKS = 4096;
@@ -342,13 +343,18 @@ final class CommunicatorRanks {
             }));
   }
 
-  /** Returns the name of a session's communicator in the pool: never one of another tenant's. */
+  /**
+   * Returns the name of a session's communicator in the pool: never one of another tenant's, nor of
+   * another gang's.
+   */
   private static String poolName(Session session, String id) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(session.lease().tenant().getBytes(StandardCharsets.UTF_8));
-      digest.update((byte) 0);
-      digest.update(id.getBytes(StandardCharsets.UTF_8));
+      String gang = session.lease().gang().map(GangKey::name).orElse("");
+      for (String part : List.of(session.lease().tenant(), gang, id)) {
+        digest.update(part.getBytes(StandardCharsets.UTF_8));
+        digest.update((byte) 0);
+      }
       return HexFormat.of().formatHex(digest.digest());
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError(e);

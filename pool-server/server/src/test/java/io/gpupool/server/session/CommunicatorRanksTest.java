@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.gpupool.server.control.ManualTimers;
 import io.gpupool.server.gpu.Gpu;
+import io.gpupool.server.identity.Principal;
 import io.gpupool.server.lease.lifecycle.Ground;
 import io.gpupool.server.placement.PlacementTest;
 import io.gpupool.server.records.CommunicatorRank;
@@ -73,7 +74,10 @@ class CommunicatorRanksTest {
 
   private Program program(ServedSessions at, Tokens.Made token) throws Exception {
     at.sessions.startRanks();
-    Session session = at.open(at.principal(token));
+    return program(at, at.open(at.principal(token)));
+  }
+
+  private static Program program(ServedSessions at, Session session) {
     LinkedWorker worker = at.attach(session);
     List<TextMessage> ignored = worker.texts();
     return new Program(session, worker);
@@ -133,6 +137,28 @@ class CommunicatorRanksTest {
     timers.pass(5000);
     assertThat(one.told()).isEmpty();
     assertThat(thief.told()).isEmpty();
+  }
+
+  @Test
+  void rank_ofAnotherGang_isInACommunicatorOfItsOwn() throws Exception {
+    Tokens.Made token = atFirst.tenant("team", 0);
+    atFirst.sessions.startRanks();
+    Principal principal = atFirst.principal(token);
+    Program one = program(atFirst, atFirst.open(principal, "train"));
+    Program other = program(atFirst, atFirst.open(principal, "train-2"));
+    Program without = program(atFirst, atFirst.open(principal));
+    Program two = program(atFirst, atFirst.open(principal, "train"));
+    one.join(0, 2);
+    other.join(1, 2);
+    without.join(1, 2);
+    timers.pass(5000);
+    assertThat(one.told()).isEmpty();
+    two.join(1, 2);
+    timers.pass(100);
+    assertThat(one.awaitTold()).containsExactly("complete 0");
+    assertThat(two.awaitTold()).containsExactly("complete 1");
+    assertThat(other.told()).isEmpty();
+    assertThat(without.told()).isEmpty();
   }
 
   @Test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.server.session;
 
+import io.gpupool.server.gpu.LeaseClass;
 import io.gpupool.server.host.HostMemory;
 import io.gpupool.server.identity.Principal;
 import io.gpupool.server.identity.Role;
@@ -12,6 +13,7 @@ import io.gpupool.server.limits.SessionLimits;
 import io.gpupool.server.placement.GpuRequirements;
 import io.gpupool.server.placement.Placement;
 import io.gpupool.server.placement.Placement.Outcome;
+import io.gpupool.server.records.LeaseOwner;
 import io.gpupool.server.records.LeaseSpec;
 import io.gpupool.server.records.Quota;
 import io.gpupool.server.sandbox.Sandbox;
@@ -141,6 +143,16 @@ public final class ServedSessions {
 
   /** Opens a session on a lease of its own. */
   public Session open(Principal principal, LeaseLimits limits) throws Exception {
+    return open(principal, limits, null);
+  }
+
+  /** Opens a session on a lease of its own that belongs to a gang. */
+  Session open(Principal principal, String gang) throws Exception {
+    return open(principal, LeaseLimits.NONE, gang);
+  }
+
+  private Session open(Principal principal, LeaseLimits limits, @Nullable String gang)
+      throws Exception {
     GpuRequirements requirements =
         new GpuRequirements(1, new GpuRequirements.Size.Fraction(0.25), null, List.of());
     Outcome.Placed placed =
@@ -150,7 +162,13 @@ public final class ServedSessions {
         ground
             .grant(
                 new LeaseSpec(
-                    requirements, 0, 0, Ground.HOLDER, principal, principal.tenant(), limits),
+                    requirements,
+                    0,
+                    0,
+                    new LeaseOwner(Ground.HOLDER, principal.tenant(), null, gang),
+                    principal,
+                    limits,
+                    LeaseClass.BATCH),
                 placed.parts())
             .lease();
     return sessions.open(lease, Ground.HOLDER, principal, DriverEnvironment.NONE);

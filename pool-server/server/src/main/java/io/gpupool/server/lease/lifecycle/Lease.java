@@ -21,6 +21,7 @@ import io.gpupool.server.metrics.Metric;
 import io.gpupool.server.metrics.ServerMetrics;
 import io.gpupool.server.placement.LeaseId;
 import io.gpupool.server.placement.Placement.Part;
+import io.gpupool.server.records.GangKey;
 import io.gpupool.server.records.GrantRecord;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -90,6 +91,11 @@ public final class Lease {
 
   public String tenant() {
     return grant.tenant();
+  }
+
+  /** Returns the gang that the lease belongs to; empty: none. */
+  public Optional<GangKey> gang() {
+    return grant.owner().gangKey();
   }
 
   /** The token with which the lease was asked for. */

@@ -47,7 +47,7 @@ final class RankThread {
   static String late(long millis) {
     return "not all ranks came within "
         + millis / 1000
-        + " s; is one of them on another pool, or of another tenant?";
+        + " s; is one of them on another pool, or of another tenant or gang?";
   }
 
   private void carryOut(Step step) {
