@@ -40,7 +40,9 @@ public final class PendingSends {
 
   /** Waits until something was sent, or a socket can perhaps be read. */
   void await(@Nullable ConnectedSocket source) throws ChannelException {
-    if (advance()) {
+    boolean advanced = advance();
+    // What was pending may have been sent with what was handed over after it.
+    if (advanced || (source == null && outlets.isEmpty())) {
       return;
     }
     try {
