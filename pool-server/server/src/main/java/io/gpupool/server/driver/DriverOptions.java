@@ -106,7 +106,7 @@ public record DriverOptions(
 
   /** Returns the libraries that are named. */
   public List<Path> libraries() {
-    Path nccl = libnccl == null ? null : Path.of(libnccl);
+    Path nccl = libnccl == null || isNcclOff() ? null : Path.of(libnccl);
     // Programs hear of an NCCL that is not there; the server serves without it.
     return Stream.of(libcuda, libnvml, nccl != null && Files.exists(nccl) ? nccl : null)
         .filter(Objects::nonNull)
