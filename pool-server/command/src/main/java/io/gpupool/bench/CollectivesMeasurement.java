@@ -29,6 +29,7 @@ final class CollectivesMeasurement implements AutoCloseable {
   private static final int STEPS = 20;
   private static final int EMPTY_STEPS = 1000;
   private static final int MOST_WARM_UP_STEPS = 5000;
+  private static final int LEAST_WARM_UP_CALLS = 20;
 
   /** A call with a wait takes several times as long as one in a row. */
   private static final int WARM_UP_CALLS_A_WAIT = 5;
@@ -161,11 +162,12 @@ final class CollectivesMeasurement implements AutoCloseable {
   /** Has the workers run what is measured until they have compiled it. */
   private void warmUp() throws IOException {
     for (Size size : plan.sizes()) {
-      long queued = Math.clamp(ENOUGH_BYTES / size.bytes(), 20, plan.repetitions().warmUp());
-      long awaited = Math.clamp(queued / WARM_UP_CALLS_A_WAIT, 1, queued);
+      long enough = Math.max(LEAST_WARM_UP_CALLS, ENOUGH_BYTES / size.bytes());
+      long queued = Math.min(enough, plan.repetitions().warmUp());
+      long awaited = Math.max(1, queued / WARM_UP_CALLS_A_WAIT);
       ask(ranks, size.call() + " " + size.bytes() + " " + awaited + " " + queued);
     }
-    ask(ranks, step(0, 0, Math.clamp(plan.repetitions().warmUp(), 1, MOST_WARM_UP_STEPS)));
+    ask(ranks, step(0, 0, Math.min(plan.repetitions().warmUp(), MOST_WARM_UP_STEPS)));
     ask(ranks, step(1, GRADIENT_BYTES, STEPS));
   }
 
