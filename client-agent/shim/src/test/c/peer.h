@@ -32,7 +32,8 @@ static inline void peer_welcome(struct peer_session *session) {
       {115, 1},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) attributes[known[i][0]] = known[i][1];
-  attributes[0] = session->peer->allocatesAt ? DEVICE_ALLOCATES_AT : 0;
+  attributes[0] = (session->peer->allocatesAt ? DEVICE_ALLOCATES_AT : 0) |
+                  (session->peer->hasCollectives ? DEVICE_COLLECTIVES : 0);
   memcpy(device + 296, attributes, sizeof attributes);
   peer_answer(session, ANSWER_WELCOME, 0, 0, payload, sizeof payload);
 }

@@ -60,6 +60,7 @@ struct peer {
   const char *ticket;     // of a lease that the agent holds
   uint32_t digestError;
   bool allocatesAt;  // programs may place small allocations
+  bool hasCollectives;  // its server carries out NCCL's calls
   _Atomic int sessions;  // accepted so far
   struct text_message asked;  // of the agent, last
   void *own;

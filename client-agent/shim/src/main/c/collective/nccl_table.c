@@ -27,13 +27,7 @@ static int release(void *memory) { return nccl_of(shim_cuMemFree_v2((uintptr_t)m
 static int refuse(int result, const char *text) { return nccl_fail((enum nccl_result)result, "%s", text); }
 
 /** Without a session the calls themselves tell what is wrong. */
-static int serves(void) {
-  if (shim_cuInit(0)) return true;
-  for (uint32_t i = 0; i < devices_count(); i++) {
-    if (!device_has_collectives((CUdevice)i)) return false;
-  }
-  return true;
-}
+static int serves(void) { return shim_cuInit(0) || devices_have_collectives(); }
 
 const struct nccl_table ncclTable = {
     .bytes = sizeof ncclTable,

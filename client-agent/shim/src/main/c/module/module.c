@@ -4,6 +4,7 @@
 #include "context/memory_ranges.h"
 #include "memory/memory_note.h"
 #include "module/image.h"
+#include "module/nccl_kernels.h"
 #include "ops.h"
 #include "shim.h"
 
@@ -170,6 +171,7 @@ CUresult module_list(struct module *module) {
 
 CUresult module_info(struct module *module, const char *name, struct function_info **info) {
   CUresult result = CUDA_SUCCESS;
+  nccl_kernel_asked(name);
   lock_take(&module->table->lock);
   *info = table_find(module->table, name);
   if (!*info) {

@@ -166,7 +166,12 @@ static bool has_flag(CUdevice device, int32_t flag) { return (devices.devices[de
 
 bool device_allocates_at(CUdevice device) { return has_flag(device, DEVICE_ALLOCATES_AT); }
 
-bool device_has_collectives(CUdevice device) { return has_flag(device, DEVICE_COLLECTIVES); }
+bool devices_have_collectives(void) {
+  for (uint32_t i = 0; i < devices_count(); i++) {
+    if (!has_flag((CUdevice)i, DEVICE_COLLECTIVES)) return false;
+  }
+  return true;
+}
 
 int32_t device_attribute(CUdevice ordinal, int attribute) {
   const struct device *device = device_find(ordinal);

@@ -46,8 +46,8 @@ bool device_of_ordinal(uint32_t connection, uint32_t ordinal, CUdevice *device);
 /** Returns whether the program may place small allocations on a device that there is. */
 bool device_allocates_at(CUdevice device);
 
-/** Returns whether NCCL's calls are carried out at the server of a device that there is. */
-bool device_has_collectives(CUdevice device);
+/** Returns whether NCCL's calls are carried out at the servers of all devices. */
+bool devices_have_collectives(void);
 
 /** The value of an attribute as programs see it; ATTRIBUTE_UNSUPPORTED if there is none. */
 int32_t device_attribute(CUdevice ordinal, int attribute);
