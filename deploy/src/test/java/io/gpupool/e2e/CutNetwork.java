@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.gpupool.e2e;
 
+import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -15,6 +19,7 @@ final class CutNetwork implements AutoCloseable {
   private static final String TO_HOST = "to-host";
   private static final String TO_CLIENT = "to-client";
   private static final String TO_ROUTER = "to-router";
+  private static final Pattern NAMESPACE = Pattern.compile("gpn-(?:client|router)-(\\d{1,10})");
 
   private final SystemTool ip;
   private final String client = "gpn-client-" + ProcessHandle.current().pid();
@@ -66,6 +71,7 @@ final class CutNetwork implements AutoCloseable {
   }
 
   private boolean connect() {
+    removeLeftovers();
     if (!isDone("netns", "add", router)) {
       return false;
     }
@@ -90,6 +96,19 @@ final class CutNetwork implements AutoCloseable {
     }
     heal();
     return true;
+  }
+
+  /** Removes the networks of test runs that were killed, which have this one's addresses. */
+  private void removeLeftovers() {
+    String[] names = Objects.requireNonNullElse(new File("/run/netns").list(), new String[0]);
+    for (String name : names) {
+      Matcher leftover = NAMESPACE.matcher(name);
+      if (leftover.matches()
+          && ProcessHandle.of(Long.parseLong(leftover.group(1))).isEmpty()
+          && !isDone("netns", "delete", name)) {
+        System.err.println("a network namespace is left over: " + name);
+      }
+    }
   }
 
   /** A cable with one end here and one in the router. */
