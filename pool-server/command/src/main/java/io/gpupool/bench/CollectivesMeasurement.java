@@ -165,7 +165,7 @@ final class CollectivesMeasurement implements AutoCloseable {
       long enough = Math.max(LEAST_WARM_UP_CALLS, ENOUGH_BYTES / size.bytes());
       long queued = Math.min(enough, plan.repetitions().warmUp());
       long awaited = Math.max(1, queued / WARM_UP_CALLS_A_WAIT);
-      ask(ranks, size.call() + " " + size.bytes() + " " + awaited + " " + queued);
+      ask(ranks, calls(size, awaited, queued));
     }
     ask(ranks, step(0, 0, Math.min(plan.repetitions().warmUp(), MOST_WARM_UP_STEPS)));
     ask(ranks, step(1, GRADIENT_BYTES, STEPS));
@@ -191,11 +191,12 @@ final class CollectivesMeasurement implements AutoCloseable {
     double oneWay = streamed("one " + repeated);
     double bothWays = streamed("both " + repeated);
     long awaited = Math.clamp(ENOUGH_BYTES / size.bytes() / plan.repetitions().rounds(), 3, 200);
-    double[] told =
-        ask(
-            ranks,
-            size.call() + " " + size.bytes() + " " + awaited + " " + plan.repetitions().calls());
+    double[] told = ask(ranks, calls(size, awaited, plan.repetitions().calls()));
     return new Times(told[1], told[0], oneWay, bothWays, (long) told[2]);
+  }
+
+  private static String calls(Size size, long awaited, long queued) {
+    return size.call() + " " + size.bytes() + " " + awaited + " " + queued;
   }
 
   private static String step(long turns, long bytes, int count) {

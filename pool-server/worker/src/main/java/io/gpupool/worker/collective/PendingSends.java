@@ -12,9 +12,6 @@ import org.jspecify.annotations.Nullable;
  * leaves the rest to other threads before it waits for anything else. Used by that thread.
  */
 public final class PendingSends {
-  /** As {@code poll} has it. */
-  private static final int POLLOUT = 4;
-
   private final List<SocketOutlet> outlets = new ArrayList<>();
   private final SocketWait wait = new SocketWait();
 
@@ -45,17 +42,13 @@ public final class PendingSends {
     if (advanced || (source == null && outlets.isEmpty())) {
       return;
     }
-    try {
-      if (source != null) {
-        wait.add(source, Posix.POLLIN);
-      }
-      for (SocketOutlet outlet : outlets) {
-        wait.add(outlet.socket(), POLLOUT);
-      }
-      wait.await();
-    } finally {
-      wait.clear();
+    if (source != null) {
+      wait.add(source, Posix.POLLIN);
     }
+    for (SocketOutlet outlet : outlets) {
+      wait.add(outlet.socket(), Posix.POLLOUT);
+    }
+    wait.await();
   }
 
   /** Sends everything. */

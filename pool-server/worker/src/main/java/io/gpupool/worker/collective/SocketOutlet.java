@@ -16,9 +16,6 @@ public final class SocketOutlet implements Outlet {
   /** At most so much is sent before the thread receives again. */
   private static final long TURN_BYTES = 1 << 20;
 
-  /** As {@code poll} has it. */
-  private static final int POLLOUT = 4;
-
   private final ConnectedSocket socket;
   private final PendingSends pending;
 
@@ -85,39 +82,43 @@ public final class SocketOutlet implements Outlet {
   /** Has the rank's thread send what the socket takes; returns whether that was anything. */
   synchronized boolean advance() throws ChannelException {
     long before = sentBytes;
-    if (isPending()) {
-      int fd = socket.enter();
-      try {
-        while (!pieces.isEmpty() && sentBytes - before < TURN_BYTES) {
-          Piece piece = pieces.element();
-          long rest = Math.min(piece.lengthBytes - firstSentBytes, TURN_BYTES);
-          long count = sendSome(fd, piece.address + firstSentBytes, rest);
-          sent(piece, count);
-          if (count < rest) {
-            break;
-          }
-        }
-      } finally {
-        socket.leave();
-      }
+    boolean taken = true;
+    while (taken && isPending() && sentBytes - before < TURN_BYTES) {
+      Piece rest = rest();
+      long wanted = Math.min(rest.lengthBytes, TURN_BYTES);
+      long count = sendSome(rest.address, wanted);
+      sent(count);
+      taken = count == wanted;
     }
     return sentBytes > before;
   }
 
   /** Sends what the socket takes, perhaps nothing. */
-  private long sendSome(int fd, long address, long lengthBytes) throws ChannelException {
-    long count = Posix.send(fd, address, lengthBytes, Posix.MSG_DONTWAIT);
-    if (count < 0 && count != -Posix.EAGAIN) {
-      throw socket.lost(false, count);
+  private long sendSome(long address, long lengthBytes) throws ChannelException {
+    int fd = socket.enter();
+    try {
+      long count = Posix.send(fd, address, lengthBytes, Posix.MSG_DONTWAIT);
+      if (count < 0 && count != -Posix.EAGAIN) {
+        throw socket.lost(false, count);
+      }
+      return Math.max(count, 0);
+    } finally {
+      socket.leave();
     }
-    return Math.max(count, 0);
+  }
+
+  /** Returns what was not sent of the first piece. */
+  @GuardedBy("this")
+  private Piece rest() {
+    Piece first = pieces.element();
+    return new Piece(first.address + firstSentBytes, first.lengthBytes - firstSentBytes);
   }
 
   @GuardedBy("this")
-  private void sent(Piece piece, long bytes) {
+  private void sent(long bytes) {
     sentBytes += bytes;
     firstSentBytes += bytes;
-    if (firstSentBytes == piece.lengthBytes) {
+    if (firstSentBytes == pieces.element().lengthBytes) {
       pieces.remove();
       firstSentBytes = 0;
     }
@@ -168,12 +169,12 @@ public final class SocketOutlet implements Outlet {
       for (Piece rest = begin(); rest != null; rest = begin()) {
         long count = 0;
         try {
-          count = sendLeft(rest);
+          count = sendSome(rest.address, rest.lengthBytes);
         } finally {
           stopSending(count);
         }
         if (count < rest.lengthBytes) {
-          wait.add(socket, POLLOUT);
+          wait.add(socket, Posix.POLLOUT);
           wait.await();
         }
       }
@@ -183,31 +184,18 @@ public final class SocketOutlet implements Outlet {
     }
   }
 
-  private long sendLeft(Piece rest) throws ChannelException {
-    int fd = socket.enter();
-    try {
-      return sendSome(fd, rest.address, rest.lengthBytes);
-    } finally {
-      socket.leave();
-    }
-  }
-
   /** Waits for something to send; null when the channel has ended. */
   private synchronized @Nullable Piece begin() {
     while (!closed && !left) {
       await();
     }
     sending = !closed;
-    if (closed) {
-      return null;
-    }
-    Piece first = pieces.element();
-    return new Piece(first.address + firstSentBytes, first.lengthBytes - firstSentBytes);
+    return closed ? null : rest();
   }
 
   private synchronized void stopSending(long bytes) {
     sending = false;
-    sent(pieces.element(), bytes);
+    sent(bytes);
     left = !pieces.isEmpty();
     notifyAll();
   }

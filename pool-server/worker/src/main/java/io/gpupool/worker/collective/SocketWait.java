@@ -26,12 +26,18 @@ final class SocketWait {
   }
 
   /**
-   * Adds a socket to those of the next wait.
+   * Adds a socket to those of the next wait; forgets all of them if it is broken.
    *
    * @param events as {@code poll} has them
    */
   void add(ConnectedSocket socket, int events) throws ChannelException {
-    int fd = socket.enter();
+    int fd;
+    try {
+      fd = socket.enter();
+    } catch (ChannelException e) {
+      clear();
+      throw e;
+    }
     sockets.add(socket);
     if (sockets.size() * (long) POLLFD_BYTES > pollFds.byteSize()) {
       MemorySegment more = pollFds(2 * sockets.size());
@@ -71,7 +77,7 @@ final class SocketWait {
   }
 
   /** Forgets the sockets that were added. */
-  void clear() {
+  private void clear() {
     sockets.forEach(ConnectedSocket::leave);
     sockets.clear();
   }

@@ -24,6 +24,7 @@ public final class Posix {
   public static final int ECONNRESET = 104;
   public static final int ETIMEDOUT = 110;
   public static final int POLLIN = 1;
+  public static final int POLLOUT = 4;
   public static final int POLLRDHUP = 0x2000;
 
   /** Looks at what has come, which stays. */

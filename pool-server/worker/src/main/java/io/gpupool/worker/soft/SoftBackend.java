@@ -8,7 +8,6 @@ import io.gpupool.soft.compile.cache.KernelCache;
 import io.gpupool.soft.device.SoftDevice;
 import io.gpupool.soft.device.SoftGpu;
 import io.gpupool.soft.device.spec.DeviceSpec;
-import io.gpupool.soft.exec.launch.DeviceTime;
 import io.gpupool.soft.exec.launch.PrintfSink;
 import io.gpupool.worker.soft.context.SoftContextCalls;
 import io.gpupool.worker.soft.context.SoftDeviceCalls;
@@ -225,13 +224,7 @@ public final class SoftBackend extends ComposedBackend implements AutoCloseable 
 
   @Override
   public void compute(int device, Runnable work) {
-    DeviceTime time = state.gpu().device(device).time();
-    time.await(System.nanoTime());
-    try {
-      work.run();
-    } finally {
-      time.end(System.nanoTime());
-    }
+    state.gpu().device(device).time().run(work);
   }
 
   @Override

@@ -28,12 +28,7 @@ public abstract class ContextWork extends Work {
   protected final void transfer(long lengthBytes, Transfer transfer) {
     SoftDevice device = context.device();
     DeviceTime time = device.time();
-    time.await(System.nanoTime());
-    try {
-      transfer.run(time);
-    } finally {
-      time.end(System.nanoTime());
-    }
+    time.run(() -> transfer.run(time));
     device.usage().copied(lengthBytes);
   }
 

@@ -48,6 +48,16 @@ public interface DeviceTime {
     }
   }
 
+  /** Does work that goes on whatever happens, on the calling thread and in the device's time. */
+  default void run(Runnable work) {
+    await(System.nanoTime());
+    try {
+      work.run();
+    } finally {
+      end(System.nanoTime());
+    }
+  }
+
   /** A use that is not given up. */
   Use ALWAYS = () -> true;
 
