@@ -9,6 +9,7 @@
 #include "rings/byte_ring.h"
 #include "seal/record.h"
 #include "transport/agent.h"
+#include "transport/spin.h"
 
 enum {
   CONNECTION_SHIFT = 12,
@@ -29,6 +30,7 @@ struct ring {
   uint64_t head;        // where the next frame goes
   uint64_t freedSeen;   // some earlier value of freed
   _Atomic uint32_t unattended;  // frames since a thread waited last that were posted while the writer slept
+  _Atomic uint32_t sleepers;    // first ones of these, in a row, that found a worker in shared memory asleep
   _Atomic uint32_t left;        // frames that were left to a writer that dozes
   // Between appending and writing
   _Atomic uint64_t published __attribute__((aligned(64)));  // what may be written: follows head
@@ -178,8 +180,7 @@ struct reader {
   struct call *call;  // whose it is
   uint8_t text[CONNECTION_TEXT_BYTES + 1];
 
-  uint64_t sleepsUntilNanos;  // until when its waits sleep at once
-  uint32_t sleepsTimes;       // how many times as long as a turn that took too long they do
+  struct spin spin;  // before its waits sleep
 
   uint8_t *welcome;  // the payload of WELCOME, until somebody fetches it
   uint32_t welcomeBytes;

@@ -14,49 +14,23 @@
 #include "transport/session_state.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  SPIN_NANOS = 20000,
-  GIVEN_WAY_NANOS = 100000,  // a turn of a spin that takes longer let somebody else compute
-  LEAST_SLEEPS_TIMES = 4,    // as long as that are waits without a spin afterwards,
-  MOST_SLEEPS_TIMES = 256,   // and twice as long each time that it happens again
-  MOST_SLEEPS_NANOS = 250000000,
-};
-
-/** A turn took so long: others want this processor, and spins have to pay for it. */
-static void rest(struct reader *reader, uint64_t now, uint64_t lost) {
-  uint32_t times = reader->sleepsTimes > LEAST_SLEEPS_TIMES ? reader->sleepsTimes : LEAST_SLEEPS_TIMES;
-  uint64_t nanos = times * lost;
-  // The scheduler gives a processor that many want to those who have used it least: spinning costs that place.
-  reader->sleepsUntilNanos = now + (nanos < MOST_SLEEPS_NANOS ? nanos : MOST_SLEEPS_NANOS);
-  reader->sleepsTimes = 2 * times < MOST_SLEEPS_TIMES ? 2 * times : MOST_SLEEPS_TIMES;
-}
-
 /** Waits a little for something to come, awake. */
 static int spin(struct connection *connection) {
   struct reader *reader = &connection->reader;
   bool bulk = reader->underWay && reader->left > READ_BUFFER_BYTES;
-  uint64_t now = now_nanos(), until = now + SPIN_NANOS;
-  if (bulk || now < reader->sleepsUntilNanos) return 0;
+  if (bulk) return 0;
   int got = 0;
-  bool kept = true;
-  while (!got && now < until) {
-    // The answer may be made on this very processor: to wait for it without giving way would stop it.
-    uint64_t before = now;
-    sched_yield();
-    now = now_nanos();
-    if (now - before > GIVEN_WAY_NANOS) {
-      rest(reader, now, now - before);
-      kept = false;
-    }
+  spin_begin(&reader->spin, now_nanos());
+  while (!got && spin_goes_on(&reader->spin)) {
+    spin_pause(&reader->spin);
     got = receive_some(connection, false);
   }
-  if (kept) reader->sleepsTimes /= 2;
+  spin_end(&reader->spin, got);
   return got;
 }
 

@@ -13,6 +13,7 @@ enum {
   SILENCE_NANOS = 200000,      // after this long the next frame leaves at once
   GATHERED_BYTES = 256 << 10,  // more than this is not left to the writer thread
   BIG_FRAME_BYTES = 4096,      // only such frames are asked how much has gathered
+  FEW_SLEEPERS = 4,            // so often in a row, a worker that sleeps is woken for a first frame
   FEW_FRAMES = 8,              // between waits, which are sent one by one where that is cheap
 };
 
@@ -61,6 +62,25 @@ static void publish(struct connection *connection) {
 }
 
 /**
+ * Sends to a worker in shared memory that is awake, which takes no system call. One that often sleeps is better woken
+ * once, by what is waited for. If it seldom does, waking it disturbs less than waking the writer thread.
+ *
+ * @param first whether no frame was posted since a thread waited last
+ * @return whether the frame has been sent
+ */
+static bool post_shared(struct connection *connection, bool first) {
+  struct ring *ring = &connection->ring;
+  if (sender_shared(connection)) {
+    if (first) atomic_store_explicit(&ring->sleepers, 0, memory_order_relaxed);
+    return true;
+  }
+  if (!first || writer_dozing(&connection->writer)) return false;
+  if (atomic_fetch_add_explicit(&ring->sleepers, 1, memory_order_relaxed) >= FEW_SLEEPERS) return false;
+  sender_flush(connection);
+  return true;
+}
+
+/**
  * The writer thread sleeps: send at once after a silence, else wake it, unless it will soon look by itself.
  *
  * @param begun where the frame begins
@@ -68,8 +88,7 @@ static void publish(struct connection *connection) {
 static void post_unattended(struct connection *connection, uint64_t begun) {
   struct ring *ring = &connection->ring;
   uint32_t before = atomic_fetch_add_explicit(&ring->unattended, 1, memory_order_relaxed);
-  // To a worker that is awake it takes no system call; one that sleeps is better woken once, by what is waited for.
-  if (connection->shared.on && before < FEW_FRAMES && sender_shared(connection)) return;
+  if (connection->shared.on && before < FEW_FRAMES && post_shared(connection, before == 0)) return;
   bool alone = begun <= atomic_load_explicit(&ring->tail, memory_order_relaxed);
   uint64_t now = now_nanos();
   if (now - atomic_load_explicit(&ring->lastSendNanos, memory_order_relaxed) > SILENCE_NANOS) {

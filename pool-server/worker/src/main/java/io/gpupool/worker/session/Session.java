@@ -395,15 +395,14 @@ public final class Session {
     long received = -Posix.EAGAIN;
     spin.begin();
     while (received == -Posix.EAGAIN && nothingNew(before) && spin.goesOn()) {
-      // The program may run on this very processor: to wait without giving way would stop it.
-      Thread.yield();
-      spin.turned();
+      spin.pause();
       if (!waits.isEmpty()) {
         waits.poll();
         answers.flush();
       }
       received = nothingNew(before) ? stream.receive() : received;
     }
+    spin.end(received != -Posix.EAGAIN || !nothingNew(before));
     return received;
   }
 

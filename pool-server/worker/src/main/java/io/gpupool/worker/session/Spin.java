@@ -2,34 +2,48 @@
 package io.gpupool.worker.session;
 
 /**
- * The time for which a thread looks for input before it sleeps: none for a while after others
- * wanted its processor. Used by one thread.
+ * The manner in which a thread looks for input before it sleeps. It yields its processor between
+ * two looks; while others want the processor, it keeps it; and while such looks find nothing, it
+ * sleeps at once. Used by one thread.
+ *
+ * <p>A thread that yields costs nobody anything, but if others compute, the scheduler gives them a
+ * whole time slice, milliseconds. One that keeps its processor finds its input in microseconds,
+ * unless the program waits for this very processor.
  */
 final class Spin {
-  /*
-   * The scheduler gives a processor that many want to those who have used it least. A thread that
-   * spins uses up its part, and then waits for milliseconds where one that sleeps is woken at once.
-   */
-  private static final long GIVEN_WAY_NANOS = 100_000;
+  /** A longer pause means that others have computed meanwhile. */
+  private static final long LOST_NANOS = 100_000;
 
   /**
-   * As many times as long as the processor was lost, the thread sleeps at once. Each time that it
-   * is lost again, twice as many, so that a processor that others keep busy is seldom tried.
+   * As many times as long as the processor was lost, the thread keeps it. Each time that it is lost
+   * again, twice as many, so that a processor that others keep busy is seldom yielded.
    */
-  private static final int LEAST_REST_TIMES = 4;
+  private static final int LEAST_TIMES = 4;
 
-  private static final int MOST_REST_TIMES = 256;
-  private static final long MOST_REST_NANOS = 250_000_000;
+  private static final int MOST_TIMES = 256;
+  private static final long MOST_KEEPS_NANOS = 250_000_000;
+
+  /**
+   * Spins without yielding that find nothing, less those that find something, before the thread
+   * sleeps at once. Afterwards, the first such spin is enough.
+   */
+  private static final int MOST_FAILURES = 4;
+
+  private static final long SLEEPS_NANOS = 10_000_000;
 
   private final long spinNanos;
+  private long looked;
   private long deadline;
-  private long turn;
-  private long restUntil = System.nanoTime();
-  private int restTimes = LEAST_REST_TIMES;
+  private boolean yields;
+  private boolean lost;
+  private long yieldsFrom = System.nanoTime();
+  private int times = LEAST_TIMES;
+  private long spinsFrom = yieldsFrom;
+  private int failures;
 
-  /** The latest spin has looked, and did not lose the processor. */
-  private boolean kept;
-
+  /**
+   * @param spinNanos how long it looks
+   */
   Spin(long spinNanos) {
     this.spinNanos = spinNanos;
   }
@@ -40,32 +54,59 @@ final class Spin {
   }
 
   void begin(long now) {
-    if (kept) {
-      restTimes = Math.max(LEAST_REST_TIMES, restTimes / 2);
-      kept = false;
-    }
-    turn = now;
-    deadline = now - restUntil < 0 ? now : now + spinNanos;
+    looked = now;
+    lost = false;
+    yields = now - yieldsFrom >= 0;
+    deadline = yields || now - spinsFrom >= 0 ? now + spinNanos : now;
   }
 
   /** Returns whether to look again. */
   boolean goesOn() {
-    return turn - deadline < 0;
+    return looked - deadline < 0;
   }
 
-  /** Takes note that the thread has looked once, and has given way to others meanwhile. */
-  void turned() {
-    turned(System.nanoTime());
+  /** Returns whether the latest spin yielded. */
+  boolean yields() {
+    return yields;
   }
 
-  void turned(long now) {
-    long lostNanos = now - turn;
-    kept = lostNanos <= GIVEN_WAY_NANOS;
-    if (!kept) {
-      restUntil = now + Math.min(MOST_REST_NANOS, restTimes * lostNanos);
-      restTimes = Math.min(MOST_REST_TIMES, 2 * restTimes);
+  /** Waits a moment before the next look. */
+  void pause() {
+    if (yields) {
+      Thread.yield();
+    } else {
+      Thread.onSpinWait();
+    }
+    paused(System.nanoTime());
+  }
+
+  void paused(long now) {
+    long lostNanos = now - looked;
+    if (yields && lostNanos > LOST_NANOS) {
+      yieldsFrom = now + Math.min(MOST_KEEPS_NANOS, times * lostNanos);
+      times = Math.min(MOST_TIMES, 2 * times);
+      lost = true;
       deadline = now;
     }
-    turn = now;
+    looked = now;
+  }
+
+  /**
+   * Ends a spin.
+   *
+   * @param found whether input has come
+   */
+  void end(boolean found) {
+    if (lost) {
+      return;
+    }
+    if (yields) {
+      times = Math.max(LEAST_TIMES, times / 2);
+    } else if (found) {
+      failures = Math.max(0, failures - 1);
+    } else if (looked - spinsFrom >= 0 && ++failures == MOST_FAILURES) {
+      failures = MOST_FAILURES - 1;
+      spinsFrom = looked + SLEEPS_NANOS;
+    }
   }
 }
