@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/spin.h"
 
+#include "core/lock.h"
 #include "core/log.h"
 
 #include <sched.h>
@@ -18,7 +19,6 @@ enum {
 
 void spin_begin(struct spin *spin, uint64_t now) {
   spin->looked = now;
-  spin->lost = false;
   spin->yields = now >= spin->yieldsFrom;
   if (spin->yields) {
     spin->deadline = now + YIELDING_NANOS;
@@ -27,19 +27,11 @@ void spin_begin(struct spin *spin, uint64_t now) {
   }
 }
 
-static void keep_processor(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
 void spin_pause(struct spin *spin) {
   if (spin->yields) {
     sched_yield();
   } else {
-    keep_processor();
+    cpu_relax();
   }
   spin_paused(spin, now_nanos());
 }
@@ -51,16 +43,15 @@ void spin_paused(struct spin *spin, uint64_t now) {
     uint64_t keeps = times * lost;
     spin->yieldsFrom = now + (keeps < MOST_KEEPS_NANOS ? keeps : MOST_KEEPS_NANOS);
     spin->times = 2 * times < MOST_TIMES ? 2 * times : MOST_TIMES;
-    spin->lost = true;
     spin->deadline = now;
   }
   spin->looked = now;
 }
 
 void spin_end(struct spin *spin, bool found) {
-  if (spin->lost) return;
   if (spin->yields) {
-    spin->times /= 2;
+    bool lost = spin->looked < spin->yieldsFrom;
+    if (!lost) spin->times /= 2;
   } else if (found) {
     if (spin->failures) spin->failures--;
   } else if (spin->looked >= spin->spinsFrom && ++spin->failures == MOST_FAILURES) {

@@ -13,7 +13,7 @@
 /** Zeros are the spin of a thread that has never looked. Times are nanoseconds of the monotonic clock. */
 struct spin {
   uint64_t looked, deadline;  // of the latest spin
-  bool yields, lost;          // it yields between two looks; it has lost the processor by that
+  bool yields;                // it yields between two looks
   uint64_t yieldsFrom;        // until then, none yields
   uint32_t times;             // as many times as long as the processor was lost, none will
   uint64_t spinsFrom;         // until then, there are none that keep the processor

@@ -2,7 +2,8 @@
 // The writer thread: while frames keep coming it looks at the ring every few microseconds and writes what has gathered,
 // so that the threads that post need no system call. While those threads write all that they post themselves, because
 // they wait for each answer, it dozes: it looks more seldom, and is woken once a second frame gathers. Then it sleeps.
-// In shared memory, threads send their first frames after a wait themselves, as long as the worker is awake.
+// In shared memory, threads send their first frames after a wait themselves, as long as the worker is awake; and the
+// first of all to one that seldom sleeps.
 #pragma once
 
 #include "transport/connection.h"

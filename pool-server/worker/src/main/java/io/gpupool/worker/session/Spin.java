@@ -35,7 +35,6 @@ final class Spin {
   private long looked;
   private long deadline;
   private boolean yields;
-  private boolean lost;
   private long yieldsFrom = System.nanoTime();
   private int times = LEAST_TIMES;
   private long spinsFrom = yieldsFrom;
@@ -55,7 +54,6 @@ final class Spin {
 
   void begin(long now) {
     looked = now;
-    lost = false;
     yields = now - yieldsFrom >= 0;
     deadline = yields || now - spinsFrom >= 0 ? now + spinNanos : now;
   }
@@ -85,7 +83,6 @@ final class Spin {
     if (yields && lostNanos > LOST_NANOS) {
       yieldsFrom = now + Math.min(MOST_KEEPS_NANOS, times * lostNanos);
       times = Math.min(MOST_TIMES, 2 * times);
-      lost = true;
       deadline = now;
     }
     looked = now;
@@ -97,11 +94,9 @@ final class Spin {
    * @param found whether input has come
    */
   void end(boolean found) {
-    if (lost) {
-      return;
-    }
     if (yields) {
-      times = Math.max(LEAST_TIMES, times / 2);
+      boolean lost = looked - yieldsFrom < 0;
+      times = lost ? times : Math.max(LEAST_TIMES, times / 2);
     } else if (found) {
       failures = Math.max(0, failures - 1);
     } else if (looked - spinsFrom >= 0 && ++failures == MOST_FAILURES) {
