@@ -138,6 +138,25 @@ class SessionSuspensionsTest {
             .put("pauseNanos", 5_000_000));
   }
 
+  /** Has a worker refuse to write its session down; returns once the image is deleted. */
+  private void refuse(LinkedWorker worker, String suspension, String reason) throws Exception {
+    // The image is begun by a thread of its own.
+    awaitFiles(1);
+    List<Object> sent = worker.sent();
+    ((FileDescriptor) sent.getLast()).close();
+    worker.say(TextMessage.ofType("moveFailed").put("move", suspension).put("reason", reason));
+    awaitPhase(Phase.FAILED);
+    awaitFiles(0);
+  }
+
+  private void awaitFiles(long count) {
+    await()
+        .untilAsserted(() -> {
+          pass(60);
+          assertThat(files()).isEqualTo(count);
+        });
+  }
+
   private record AutoClosing(FileDescriptor fd) implements AutoCloseable {
     @Override
     public void close() throws IOException {
@@ -300,22 +319,14 @@ class SessionSuspensionsTest {
     Session session = open();
     LinkedWorker worker = attach(session);
     String id = suspend(false);
-    List<Object> sent = worker.sent();
-    ((FileDescriptor) sent.get(1)).close();
-    worker.say(
-        TextMessage.ofType("moveFailed").put("move", id).put("reason", "it has a green context"));
-    awaitPhase(Phase.FAILED);
+    refuse(worker, id, "it has a green context");
     assertThat(record().result().reason()).contains("it has a green context");
     assertThat(session.state()).isEqualTo(Session.State.ATTACHED);
     assertThat(worker.isEnded()).isFalse();
-    await()
-        .untilAsserted(() -> {
-          pass(60);
-          assertThat(files()).isZero();
-        });
     assertThat(ground.capacity.division(gpu).allocations()).hasSize(1);
     String again = suspend(false);
     assertThat(again).isNotEqualTo(id);
+    refuse(worker, again, "it still has it");
   }
 
   @Test

@@ -288,6 +288,7 @@ class GpuTimeSliceTest extends TimeSliceFixture {
   @Test
   void measuredTime_ofTwoSessionsAtOnce_countsOnceForTheirLease() {
     GpuTimeSlice first = holder(0, 0);
+    keepTimeSliceYoung(0);
     GpuTimeSlice second = holder(0, 1);
     assertThat(first.renew(System.nanoTime())).isNotNull();
     assertThat(second.renew(System.nanoTime())).isNotNull();
@@ -305,6 +306,7 @@ class GpuTimeSliceTest extends TimeSliceFixture {
   void slice_thatWasMeasured_costsThatAndNotItsLength() {
     session(1, 0, 5000, false);
     GpuTimeSlice slice = holder(0, 0);
+    keepTimeSliceYoung(0);
     assertThat(slice.renew(System.nanoTime())).isEqualTo(DriverTime.SliceState.UNCONTENDED);
     slice.addMeasured(3 * MILLI);
     makeTimeSliceOld(0);
