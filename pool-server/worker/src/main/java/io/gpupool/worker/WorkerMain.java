@@ -138,7 +138,7 @@ public final class WorkerMain {
         warmUp(options, control, session);
         session.awaitAssignment().environment().forEach(Posix::setEnvironment);
       }
-      List<KernelOutput> output = options.isSoft() ? List.of() : KernelOutput.redirect();
+      KernelOutput output = options.isSoft() ? null : KernelOutput.redirect();
       Backend backend = Backends.open(options, KernelCache.on(cache.kernels()));
       session.ready(backend, output);
       if (!options.driver().late()) {

@@ -56,10 +56,10 @@ public final class AssignedSession {
   /** Whether the server's next process finds the session. */
   private volatile boolean recorded;
 
-  private record Ready(Backend backend, List<KernelOutput> output) {
+  private record Ready(Backend backend, @Nullable KernelOutput output) {
     /** A driver prints by itself, and may count its GPUs in another order. */
     boolean isDriver() {
-      return !output.isEmpty();
+      return output != null;
     }
   }
 
@@ -81,9 +81,9 @@ public final class AssignedSession {
   /**
    * The backend can be used now.
    *
-   * @param output what its driver prints; empty if it prints nothing itself
+   * @param output what its driver prints; null if it prints nothing itself
    */
-  public void ready(Backend backend, List<KernelOutput> output) {
+  public void ready(Backend backend, @Nullable KernelOutput output) {
     ready.complete(new Ready(backend, output));
   }
 
@@ -311,15 +311,14 @@ public final class AssignedSession {
     }
     parts.backend.setVisible(ordinals);
     boolean ignored = parts.backend.moveTo(mine.addressSlot(), ordinals);
-    Runnable driverOutput =
-        parts.output.isEmpty() ? null : () -> parts.output.forEach(KernelOutput::flush);
+    KernelOutput output = parts.output;
     SessionPlan plan =
         new SessionPlan(
             gpus,
             ledger,
             cache.images(),
             SessionPlan.DEFAULT_SPIN_NANOS,
-            driverOutput,
+            output == null ? null : output::flush,
             new OtherSessions(exchange, peers, ranks),
             window(mine));
     parts.backend.nameSession(mine.name().text());
@@ -329,8 +328,8 @@ public final class AssignedSession {
       started.complete(session);
       Departure.watch(() -> watch(session), mine.name().text());
     }
-    if (!parts.backend.printTo(session::print)) {
-      parts.output.forEach(output -> output.sendTo(taken -> session.print(output.stream(), taken)));
+    if (!parts.backend.printTo(session::print) && output != null) {
+      output.sendTo(session::print);
     }
     reports.count(() -> stats(session.counters(), ledger, slices));
     return session.run();

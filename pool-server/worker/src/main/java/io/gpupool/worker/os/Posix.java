@@ -172,6 +172,15 @@ public final class Posix {
     return ready == -EINTR ? 0 : ready;
   }
 
+  /** Returns how many of prepared {@code pollfd}s are ready now. */
+  public static int ready(long pollFds, int count) {
+    int ready = -EINTR;
+    while (ready == -EINTR) {
+      ready = status(POLL, pollFds, count, 0, 0);
+    }
+    return ready;
+  }
+
   static int socket() {
     return status(SOCKET, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0);
   }
