@@ -73,7 +73,7 @@ public final class KernelOutput {
   }
 
   private long pollFds() {
-    long fds = Arena.global().allocate((long) streams.size() * POLL_BYTES, POLL_EVENTS).address();
+    long fds = Arena.global().allocate((long) streams.size() * POLL_BYTES, Integer.BYTES).address();
     for (Printed printed : streams) {
       long at = fds + (long) printed.stream * POLL_BYTES;
       Memory.putInt(at, printed.fd);
