@@ -169,7 +169,7 @@ public final class SharedConnection extends ProgramConnection {
   private boolean hasEnded() {
     Memory.putInt(poll.address(), fd());
     Memory.putInt(poll.address() + 4, Posix.POLLRDHUP);
-    return Posix.poll(poll.address(), 1, 0) > 0;
+    return Posix.ready(poll.address(), 1) > 0;
   }
 
   @Override

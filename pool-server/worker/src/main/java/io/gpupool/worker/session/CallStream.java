@@ -482,7 +482,7 @@ final class CallStream {
   private boolean isGone(int fd) {
     Memory.putInt(watchedFd, fd);
     Memory.putInt(watchedFd + 4, Posix.POLLRDHUP);
-    return Posix.poll(watchedFd, 1, 0) > 0;
+    return Posix.ready(watchedFd, 1) > 0;
   }
 
   /** Gives all memory back; the connection stays as it is. */

@@ -10,6 +10,7 @@ import io.gpupool.soft.device.SoftGpu.MissingPtx;
 import io.gpupool.soft.device.spec.DeviceSpec;
 import io.gpupool.worker.seal.ProgramEnd;
 import io.gpupool.worker.soft.SoftBackend;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -120,7 +121,9 @@ class SessionPauseTest {
     take();
 
     assertThat(outcome()).isEqualTo("paused");
-    assertThat(client.events).startsWith("disconnected");
+    // Once, and resumed if some of the answers came over a later connection.
+    assertThat(List.copyOf(client.events))
+        .isIn(List.of("disconnected"), List.of("disconnected", "resumed"));
   }
 
   @Test
