@@ -33,6 +33,7 @@ class SessionPauseTest {
       new SoftBackend(new DeviceSpec(1, 64L << 20, 90), MissingPtx.SKIP);
   private final Request request = new Request();
   private ResumingClient client = open(60_000);
+  private boolean resumed;
 
   /** A pause, after which the session goes on where it was. */
   private static final class Request implements Pause {
@@ -101,9 +102,10 @@ class SessionPauseTest {
   /** Reads the next answer. What is kept when the session pauses comes over a later connection. */
   private Answer next() {
     while (client.answers.isEmpty()) {
-      boolean paused = client.events.contains("disconnected");
+      boolean paused = !resumed && client.events.contains("disconnected");
       if (client.step(1 << 20, 1 << 20) == 0 && paused) {
         client.resume(true);
+        resumed = true;
       }
     }
     return client.answers.remove();
