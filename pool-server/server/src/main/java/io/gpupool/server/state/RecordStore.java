@@ -5,17 +5,21 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentNavigableMap;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The content of a store as records, decoded once and kept up to date, and edits of it that are
- * repeated until they do not conflict. For any thread.
+ * repeated until they do not conflict. A reader that sees one change of a commit sees them all. For
+ * any thread.
  */
 public final class RecordStore implements AutoCloseable {
   private static final int MAX_ATTEMPTS = 64;
@@ -23,8 +27,11 @@ public final class RecordStore implements AutoCloseable {
 
   private final StateStore store;
   private final List<RecordType<?>> kinds;
-  private final ConcurrentNavigableMap<String, Versioned<?>> records =
-      new ConcurrentSkipListMap<>();
+  private final ReadWriteLock lock = new ReentrantReadWriteLock();
+
+  @GuardedBy("lock")
+  private final NavigableMap<String, Versioned<?>> records = new TreeMap<>();
+
   private final LongAdder commits = new LongAdder();
   private final LongAdder conflicts = new LongAdder();
   private final LongAdder failures = new LongAdder();
@@ -54,40 +61,61 @@ public final class RecordStore implements AutoCloseable {
     this.kinds = List.copyOf(kinds);
     // Changes that come meanwhile wait until what was listed is in.
     synchronized (this) {
+      Map<String, @Nullable Versioned<?>> listed = new TreeMap<>();
       for (Entry entry : store.watch("", this::applyChanges).entries()) {
-        records.put(entry.key(), decode(entry));
+        listed.put(entry.key(), decode(entry));
       }
+      take(listed);
     }
   }
 
   public <T> Optional<Versioned<T>> get(RecordType<T> kind, String id) {
-    @SuppressWarnings("unchecked")
-    Versioned<T> record = (Versioned<T>) records.get(kind.key(id));
-    return Optional.ofNullable(record);
+    lock.readLock().lock();
+    try {
+      @SuppressWarnings("unchecked")
+      Versioned<T> record = (Versioned<T>) records.get(kind.key(id));
+      return Optional.ofNullable(record);
+    } finally {
+      lock.readLock().unlock();
+    }
   }
 
   /** All records of a kind by id, in the order of their ids. */
   public <T> Map<String, Versioned<T>> all(RecordType<T> kind) {
     Map<String, Versioned<T>> all = new TreeMap<>();
-    of(kind)
-        .forEach((key, record) -> {
-          @SuppressWarnings("unchecked")
-          Versioned<T> typed = (Versioned<T>) record;
-          all.put(key.substring(kind.prefix().length()), typed);
-        });
+    lock.readLock().lock();
+    try {
+      for (Map.Entry<String, Versioned<?>> record : of(kind).entrySet()) {
+        @SuppressWarnings("unchecked")
+        Versioned<T> typed = (Versioned<T>) record.getValue();
+        all.put(record.getKey().substring(kind.prefix().length()), typed);
+      }
+    } finally {
+      lock.readLock().unlock();
+    }
     return all;
   }
 
   public int count(RecordType<?> kind) {
-    return of(kind).size();
+    lock.readLock().lock();
+    try {
+      return of(kind).size();
+    } finally {
+      lock.readLock().unlock();
+    }
   }
 
   /** The ids that come first in their order, at most this many. */
   public List<String> first(RecordType<?> kind, int limit) {
-    return of(kind).keySet().stream()
-        .limit(limit)
-        .map(key -> key.substring(kind.prefix().length()))
-        .toList();
+    lock.readLock().lock();
+    try {
+      return of(kind).keySet().stream()
+          .limit(limit)
+          .map(key -> key.substring(kind.prefix().length()))
+          .toList();
+    } finally {
+      lock.readLock().unlock();
+    }
   }
 
   /**
@@ -169,26 +197,35 @@ public final class RecordStore implements AutoCloseable {
     store.close();
   }
 
-  private Map<String, Versioned<?>> of(RecordType<?> kind) {
+  @GuardedBy("lock")
+  private SortedMap<String, Versioned<?>> of(RecordType<?> kind) {
     return records.subMap(kind.prefix(), kind.prefix() + Character.MAX_VALUE);
   }
 
   private synchronized void applyChanges(List<Change> changes) {
+    Map<String, @Nullable Versioned<?>> changed = new TreeMap<>();
     for (Change change : changes) {
       try {
-        if (change.entry() != null) {
-          records.put(change.key(), decode(change.entry()));
-        } else {
-          records.remove(change.key());
-        }
+        changed.put(change.key(), change.entry() == null ? null : decode(change.entry()));
       } catch (StateException e) {
         LOG.error("{}", e.getMessage());
       }
     }
+    take(changed);
     for (Listener listener : listeners) {
       if (changes.stream().anyMatch(change -> change.key().startsWith(listener.prefix()))) {
         listener.action().run();
       }
+    }
+  }
+
+  /** Takes over records, all at once for whoever reads; null: the record is gone. */
+  private void take(Map<String, @Nullable Versioned<?>> changed) {
+    lock.writeLock().lock();
+    try {
+      changed.forEach((key, record) -> records.compute(key, (k, before) -> record));
+    } finally {
+      lock.writeLock().unlock();
     }
   }
 
