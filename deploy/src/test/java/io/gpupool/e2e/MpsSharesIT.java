@@ -69,9 +69,9 @@ class MpsSharesIT {
   void programs_ofOneLease_haveItsPartTogetherBesideAnotherLease() throws InterruptedException {
     try (Program two = busy.start("eager 2000000 2", 50);
         Program one = busy.start("eager 2000000", 30)) {
-      // On a busy machine they have less, for want of a processor. Side by side the two had 2.
-      assertThat(running(two)).isBetween(0.2, 1.1);
-      assertThat(running(one)).isBetween(0.2, 1.1);
+      // Side by side the two had 2. On a busy machine they have less, for want of a processor.
+      assertThat(running(two)).isBetween(0.02, 1.1);
+      assertThat(running(one)).isBetween(0.02, 1.1);
       // Their time counts by the part of the multiprocessors.
       assertThat(busy.partOfTime(two, 600 * BusyPrograms.MILLI)).isLessThan(0.55);
       assertThat(busy.partOfTime(one, 400 * BusyPrograms.MILLI)).isLessThan(0.33);
