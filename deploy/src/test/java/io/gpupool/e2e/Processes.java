@@ -13,8 +13,8 @@ import java.util.NoSuchElementException;
 
 /** The processes of this machine, read from /proc. */
 final class Processes {
-  /** SIGINT in a set of signals. */
-  private static final int INTERRUPT_BIT = 1 << 1;
+  /** SIGHUP and SIGINT in a set of signals. */
+  private static final int ENDING_BITS = 1 | (1 << 1);
 
   private Processes() {}
 
@@ -32,11 +32,14 @@ final class Processes {
     return Long.parseLong(status(pid, "VmRSS").replaceAll("\\D", "")) << 10;
   }
 
-  /** Returns whether this process ignores interrupts, as a shell's background jobs do. */
-  static boolean ignoresInterrupts() {
+  /**
+   * Returns whether this process ignores interrupts, as a shell's background jobs do, or hangups,
+   * as {@code nohup} has it.
+   */
+  static boolean ignoresEndingSignals() {
     try {
       long ignored = Long.parseUnsignedLong(status(ProcessHandle.current().pid(), "SigIgn"), 16);
-      return (ignored & INTERRUPT_BIT) != 0;
+      return (ignored & ENDING_BITS) != 0;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -24,11 +24,11 @@ final class Program implements AutoCloseable {
 
   /**
    * Makes a process group, and replaces itself by the command. A shell that runs this in the
-   * background has it ignore interrupts, which programs would inherit.
+   * background has it ignore interrupts, and {@code nohup} hangups, which programs would inherit.
    */
   private static final List<String> STARTER =
-      Processes.ignoresInterrupts()
-          ? List.of("setsid", "env", "--default-signal=INT")
+      Processes.ignoresEndingSignals()
+          ? List.of("setsid", "env", "--default-signal=INT,HUP")
           : List.of("setsid");
 
   /** More than an agent takes to give everything back. */

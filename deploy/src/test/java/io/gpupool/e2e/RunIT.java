@@ -134,6 +134,20 @@ class RunIT {
     }
   }
 
+  @Test
+  void run_underNohup_goesOnWhenItsTerminalIsGone() {
+    String line = Distribution.gpupool() + " run --pool " + pool.address() + " -p 0.5 -- cat";
+    try (Program program = Program.of("sh", "-c", "trap '' HUP; exec " + line).start()) {
+      program.send("before");
+      program.awaitLine("before"::equals);
+      program.signal("HUP");
+      program.send("after");
+      program.awaitLine("after"::equals);
+      program.endInput();
+      assertThat(program.awaitEnd().status()).as(program.report()).isZero();
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"TERM", "INT", "HUP"})
   void run_signalAtTheMomentOfTheGrant_leavesNoLease(String signal) {
