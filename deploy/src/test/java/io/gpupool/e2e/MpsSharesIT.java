@@ -58,6 +58,15 @@ class MpsSharesIT {
     return units * KERNEL_SECONDS / seconds;
   }
 
+  /** The most of it in up to three windows, until it is a fifth of the time. */
+  private static double mostRunning(Program program) throws InterruptedException {
+    double most = running(program);
+    for (int more = 0; more < 2 && most < 0.2; more++) {
+      most = Math.max(most, running(program));
+    }
+    return most;
+  }
+
   private static Matcher count(Program program) {
     program.send("how much?");
     Matcher line = UNITS.matcher(program.awaitLine(text -> UNITS.matcher(text).matches()));
@@ -70,8 +79,8 @@ class MpsSharesIT {
     try (Program two = busy.start("eager 2000000 2", 50);
         Program one = busy.start("eager 2000000", 30)) {
       // Side by side the two had 2. On a busy machine they have less, for want of a processor.
-      assertThat(running(two)).isBetween(0.02, 1.1);
-      assertThat(running(one)).isBetween(0.02, 1.1);
+      assertThat(mostRunning(two)).isBetween(0.2, 1.1);
+      assertThat(mostRunning(one)).isBetween(0.2, 1.1);
       // Their time counts by the part of the multiprocessors.
       assertThat(busy.partOfTime(two, 600 * BusyPrograms.MILLI)).isLessThan(0.55);
       assertThat(busy.partOfTime(one, 400 * BusyPrograms.MILLI)).isLessThan(0.33);

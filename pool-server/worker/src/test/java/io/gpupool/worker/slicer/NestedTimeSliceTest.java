@@ -110,9 +110,8 @@ class NestedTimeSliceTest {
     }
     keepBusy(program(0), atWork, most, first);
     keepBusy(program(1), atWork, most, second);
-    // A thread that a busy machine stops for long loses its time slice, as one that hangs does:
-    // then
-    // two are at work, and the shares are others. Not so in each of three windows.
+    // A busy machine may stop a thread for so long that it loses its time slice, as one that hangs
+    // does: two are at work then, and the shares are others. Not so in each of three windows.
     double ofLease;
     double ofAll;
     int windows = 0;
@@ -128,12 +127,12 @@ class NestedTimeSliceTest {
       ofAll = lease / (lease + other.sum());
     } while (windows < 3 && (most.get() > 1 || !isAboutHalf(ofLease) || !isAboutHalf(ofAll)));
     assertThat(most).hasValue(1);
-    assertThat(ofLease).matches(NestedTimeSliceTest::isAboutHalf, "about half of its lease's work");
-    assertThat(ofAll).matches(NestedTimeSliceTest::isAboutHalf, "about half of all work");
+    assertThat(ofLease).isBetween(0.25, 0.75);
+    assertThat(ofAll).isBetween(0.25, 0.75);
   }
 
   private static boolean isAboutHalf(double part) {
-    return part > 0.25 && part < 0.75;
+    return part >= 0.25 && part <= 0.75;
   }
 
   @Test
